@@ -1,0 +1,3 @@
+//! The `roce_exporter` program.
+
+fn main() {}

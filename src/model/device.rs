@@ -1,0 +1,71 @@
+//! Slow facts of a device: what it is, not what it counts.
+
+use std::sync::Arc;
+
+/// Link speed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BitsPerSecond(pub u64);
+
+/// What the engine must know of the link at the time of a sample.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkFacts {
+    /// Carrier, where known.
+    pub up: Option<bool>,
+    /// Speed, where known.
+    pub speed: Option<BitsPerSecond>,
+}
+
+/// What an RDMA port runs on.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LinkLayer {
+    /// RoCE or iWARP.
+    Ethernet,
+    /// Native InfiniBand: Ethernet findings do not apply.
+    InfiniBand,
+    /// Anything else that the kernel says, kept as it is.
+    Other(String),
+}
+
+impl LinkLayer {
+    /// The kernel's spelling.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Ethernet => "Ethernet",
+            Self::InfiniBand => "InfiniBand",
+            Self::Other(text) => text,
+        }
+    }
+}
+
+/// A port of an RDMA device.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RdmaPort {
+    /// RDMA device, such as `mlx5_0`.
+    pub rdma_device: Arc<str>,
+    /// Port number, from 1.
+    pub port: u32,
+    /// What it runs on, where the kernel says.
+    pub link_layer: Option<LinkLayer>,
+}
+
+/// What is known of a device apart from its counters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceFacts {
+    /// Netdev name; empty for an RDMA device without a netdev.
+    pub device: Arc<str>,
+    /// Changes when the name is reused for another device: the interface index.
+    pub incarnation: u32,
+    /// Driver as `ETHTOOL_GDRVINFO` names it; empty where unknown.
+    pub driver: String,
+    /// Firmware version; empty where unknown.
+    pub firmware: String,
+    /// PCI address; empty for virtual devices.
+    pub pci_address: String,
+    /// Bond or bridge master; empty where there is none.
+    pub master: String,
+    /// RDMA ports on this netdev.
+    pub rdma_ports: Vec<RdmaPort>,
+    /// Link state.
+    pub link: LinkFacts,
+}

@@ -1,0 +1,23 @@
+//! The words that all rooms share: port, priority, direction, quantity, reading, sample.
+//!
+//! Plain data with conversions; no kernel call, no arithmetic over time, no metric name.
+
+mod device;
+mod feed;
+mod figures;
+mod key;
+mod plan;
+mod quantity;
+mod reading;
+mod sample;
+mod time;
+
+pub use device::{BitsPerSecond, DeviceFacts, LinkFacts, LinkLayer, RdmaPort};
+pub use feed::{Feed, SourceKind};
+pub use figures::Histogram;
+pub use key::{CounterKey, Direction, Index, InvalidPriority, Priority};
+pub use plan::{Freshness, Plan, PlanCounter, Unit, Width};
+pub use quantity::{Quantity, ReadingKind};
+pub use reading::{Reading, Reason};
+pub use sample::Sample;
+pub use time::Monotonic;

@@ -1,0 +1,67 @@
+//! Reads the kernel's interfaces and gives plain samples.
+//!
+//! One small type per interface implements [`CounterSet`]; a [`Host`] says which devices there are and
+//! opens their counter sets. The simulated host implements the same two traits, so its values take the
+//! very same way. This room refuses to compute a rate, and to know a metric name.
+
+mod error;
+
+pub use error::{SourceError, reason_of};
+
+use crate::model::{DeviceFacts, Feed, Reading};
+
+/// The named counters of one source of one device, as the kernel offers them.
+///
+/// A position in the set of names identifies a counter until the next call of [`CounterSet::names`].
+pub trait CounterSet: Send {
+    /// Reads the set of names. Slow (up to milliseconds): once at start and when the set changed.
+    ///
+    /// Names are as the driver gives them but for the end of a fixed-width slot; matching trims them.
+    ///
+    /// # Errors
+    /// Whatever the kernel answers, with its errno.
+    fn names(&mut self) -> Result<Vec<String>, SourceError>;
+
+    /// Reads the counters at the positions `wanted` (ascending) into `readings`, which has the same length.
+    /// Allocates nothing once warm.
+    ///
+    /// A counter that cannot be read is [`Reading::Missing`] with its reason and leaves the others alone.
+    ///
+    /// # Errors
+    /// [`SourceError::NamesChanged`] when the set is no longer the one that [`CounterSet::names`] gave;
+    /// otherwise an error that concerns the whole set.
+    fn read(&mut self, wanted: &[u32], readings: &mut [Reading]) -> Result<(), SourceError>;
+}
+
+/// What a host has now.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Discovery {
+    /// Devices, sorted by name.
+    pub devices: Vec<DeviceFacts>,
+    /// What can be sampled on them.
+    pub feeds: Vec<FoundFeed>,
+}
+
+/// A source of a device that can be opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundFeed {
+    /// What it is.
+    pub feed: Feed,
+    /// Changes when the same name means another device.
+    pub incarnation: u32,
+    /// The catalogue's driver key.
+    pub driver: String,
+}
+
+/// A machine with NICs: this one, a simulated one, or a recorded one.
+pub trait Host: Send + Sync {
+    /// Lists the devices and sources there are now. What cannot be looked at is left out; one device's
+    /// failure leaves the others in. Blocking; not on an async worker.
+    fn discover(&self) -> Discovery;
+
+    /// Opens a source for its sampling thread.
+    ///
+    /// # Errors
+    /// When the device is gone or the interface cannot be opened.
+    fn open(&self, feed: &Feed) -> Result<Box<dyn CounterSet>, SourceError>;
+}
