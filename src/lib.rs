@@ -12,11 +12,13 @@
 //! [`app`] wires the rooms together. A layer knows only the data of its left neighbour.
 
 pub mod app;
+pub mod build_info;
 pub mod catalogue;
 pub mod config;
 pub mod engine;
 pub mod export;
 pub mod http;
+pub mod log;
 pub mod model;
 pub mod sampler;
 pub mod source;

@@ -1,1 +1,24 @@
-//! config.
+//! Command line and settings file, in two steps: raw, then checked.
+//!
+//! [`Cli`] and the file hold text as it was written and judge nothing. [`Settings::load`] turns both into
+//! typed values and lists everything that is wrong at once, before anything is bound or read. It depends on
+//! flags and files only, so a reload calls it again. This room refuses the process environment, and defaults
+//! anywhere but at the top of `settings.rs`.
+
+mod address;
+mod check;
+mod cli;
+mod duration;
+mod errors;
+mod file;
+mod load;
+mod settings;
+mod value;
+
+pub use address::{InvalidAddress, ListenAddress};
+pub use cli::{Cli, command, parse_from};
+pub use errors::{Place, Problem, SettingsErrors};
+pub use settings::{
+    Command, DEFAULT_PORT, DecodeInput, DecodeSettings, DecodeTable, DemoSettings, DeviceFilter,
+    LogFormat, LogLevel, LogSettings, RawSettings, SamplerSettings, Settings, WebSettings,
+};

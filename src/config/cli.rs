@@ -1,0 +1,220 @@
+//! The command line as it was written: flags in the Prometheus exporters' spelling, values as text.
+//!
+//! Cheap and without side effects: nothing is opened, and values are judged by [`super::Settings`] only, so
+//! that all that are wrong are listed together. Flags belong to every command, before or after its name.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand};
+
+use super::duration::show;
+use super::settings::{
+    DEFAULT_DECODE_TABLE, DEFAULT_DEMO_HOSTS, DEFAULT_DEMO_SEED, DEFAULT_INTERVAL,
+    DEFAULT_LOG_FORMAT, DEFAULT_LOG_LEVEL, DEFAULT_MAX_REQUESTS, DEFAULT_PORT, DEFAULT_PROCFS,
+    DEFAULT_RAW_MAX, DEFAULT_RTNL_BUDGET, DEFAULT_SYSFS, DEFAULT_TELEMETRY_PATH, DEMO_HOSTS,
+    INTERVAL, RAW_MAX,
+};
+use crate::build_info::VERSION_TEXT;
+
+/// The command line, raw. Made by [`parse_from`], judged by [`super::Settings::load`].
+#[derive(Clone, Debug, Parser)]
+#[command(
+    name = "roce_exporter",
+    // clap prints `{display_name} {version}`; the comma makes it the line that Prometheus' programs print.
+    display_name = "roce_exporter,",
+    version = VERSION_TEXT,
+    about = "Prometheus exporter for lossless Ethernet: PFC pause, ECN and RoCE counters",
+    long_about = None,
+    disable_version_flag = true,
+    disable_help_subcommand = true
+)]
+pub struct Cli {
+    /// Print version and build, then exit
+    #[arg(long, action = ArgAction::Version)]
+    version: Option<bool>,
+    #[command(subcommand)]
+    pub(super) command: Option<RawCommand>,
+    #[command(flatten)]
+    pub(super) config: ConfigFlags,
+    #[command(flatten)]
+    pub(super) web: WebFlags,
+    #[command(flatten)]
+    pub(super) devices: DeviceFlags,
+    #[command(flatten)]
+    pub(super) counters: CounterFlags,
+    #[command(flatten)]
+    pub(super) sampler: SamplerFlags,
+    #[command(flatten)]
+    pub(super) log: LogFlags,
+}
+
+/// Reads a command line, the program's name first.
+///
+/// # Errors
+/// An unknown flag or a missing value; also the requests for help and version, which
+/// [`clap::Error::exit_code`] tells apart.
+pub fn parse_from<I, T>(arguments: I) -> Result<Cli, clap::Error>
+where
+    I: IntoIterator<Item = T>,
+    T: Into<OsString> + Clone,
+{
+    Cli::try_parse_from(arguments)
+}
+
+/// The command line's description, for help texts and what is generated from them.
+#[must_use]
+pub fn command() -> clap::Command {
+    Cli::command()
+}
+
+#[derive(Clone, Debug, Subcommand)]
+pub(super) enum RawCommand {
+    /// Serve simulated NICs; no hardware needed
+    Demo(DemoArguments),
+    /// Read every counter once and print the exposition
+    Once,
+    /// Print what a captured `ethtool -S` or `rdma statistic` text means
+    Decode(DecodeArguments),
+}
+
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Demo")]
+pub(super) struct DemoArguments {
+    /// What the simulated fabric goes through; `--list` names the scenarios
+    #[arg(long, value_name = "NAME")]
+    pub(super) scenario: Option<String>,
+    #[arg(long, value_name = "N", help = format!("The same seed gives the same run [default: {DEFAULT_DEMO_SEED}]"))]
+    pub(super) seed: Option<String>,
+    #[arg(long, value_name = "N", help = format!(
+        "Simulated hosts, {} to {} [default: {DEFAULT_DEMO_HOSTS}]", DEMO_HOSTS.start(), DEMO_HOSTS.end()))]
+    pub(super) hosts: Option<String>,
+    /// List the scenarios, then exit
+    #[arg(long)]
+    pub(super) list: bool,
+}
+
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Decode")]
+pub(super) struct DecodeArguments {
+    /// Driver whose names the text has, such as `mlx5_core`
+    #[arg(long, value_name = "DRIVER")]
+    pub(super) driver: String,
+    #[arg(long, value_name = "TABLE", help = format!("Table to look names up in: ethtool or rdma [default: {DEFAULT_DECODE_TABLE}]"))]
+    pub(super) table: Option<String>,
+    /// The text; standard input when absent or `-`
+    #[arg(value_name = "FILE")]
+    pub(super) input: Option<PathBuf>,
+}
+
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Configuration")]
+pub(super) struct ConfigFlags {
+    /// YAML file with settings; a flag wins over the file
+    #[arg(long = "config.file", value_name = "FILE", global = true)]
+    pub(super) config_file: Option<PathBuf>,
+    /// Check the settings, then exit: 0 when they are good, 2 when not
+    #[arg(long = "config.check", global = true)]
+    pub(super) config_check: bool,
+}
+
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Web")]
+pub(super) struct WebFlags {
+    #[arg(long = "web.listen-address", value_name = "ADDRESS", global = true, help = format!(
+        "Where to listen: :PORT, HOST:PORT or [IPv6]:PORT; may be repeated [default: :{DEFAULT_PORT}]"))]
+    pub(super) listen_address: Vec<String>,
+    #[arg(long = "web.telemetry-path", value_name = "PATH", global = true, help = format!(
+        "Path of the metrics [default: {DEFAULT_TELEMETRY_PATH}]"))]
+    pub(super) telemetry_path: Option<String>,
+    #[arg(long = "web.max-requests", value_name = "N", global = true, help = format!(
+        "Scrapes answered at the same time; 0 sets no limit [default: {DEFAULT_MAX_REQUESTS}]"))]
+    pub(super) max_requests: Option<String>,
+    /// Leave out metrics of this process (process_*)
+    #[arg(
+        long = "web.disable-exporter-metrics",
+        value_name = "BOOL",
+        global = true,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true"
+    )]
+    pub(super) disable_exporter_metrics: Option<String>,
+}
+
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Devices")]
+pub(super) struct DeviceFlags {
+    /// Only devices whose whole name matches
+    #[arg(long = "device.include", value_name = "REGEX", global = true)]
+    pub(super) include: Option<String>,
+    /// Not the devices whose whole name matches; applied after the include
+    #[arg(long = "device.exclude", value_name = "REGEX", global = true)]
+    pub(super) exclude: Option<String>,
+    #[arg(long = "path.sysfs", value_name = "DIR", global = true, help = format!(
+        "Where sysfs is mounted [default: {DEFAULT_SYSFS}]"))]
+    pub(super) sysfs: Option<PathBuf>,
+    #[arg(long = "path.procfs", value_name = "DIR", global = true, help = format!(
+        "Where procfs is mounted [default: {DEFAULT_PROCFS}]"))]
+    pub(super) procfs: Option<PathBuf>,
+}
+
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Counters")]
+pub(super) struct CounterFlags {
+    /// File with counter names of further drivers
+    #[arg(long = "catalogue.file", value_name = "FILE", global = true)]
+    pub(super) catalogue: Option<PathBuf>,
+    /// Pass on uncatalogued counters whose whole name matches
+    #[arg(long = "raw.include", value_name = "REGEX", global = true)]
+    pub(super) raw_include: Option<String>,
+    #[arg(long = "raw.max", value_name = "N", global = true, help = format!(
+        "Most counters that --raw.include may pass on per device, {} to {} [default: {DEFAULT_RAW_MAX}]",
+        RAW_MAX.start(), RAW_MAX.end()))]
+    pub(super) raw_max: Option<String>,
+}
+
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Sampling")]
+pub(super) struct SamplerFlags {
+    #[arg(long = "sampler.interval", value_name = "DURATION", global = true, help = format!(
+        "Time between two reads of a NIC, {} to {} [default: {}]",
+        show(*INTERVAL.start()), show(*INTERVAL.end()), show(DEFAULT_INTERVAL)))]
+    pub(super) interval: Option<String>,
+    #[arg(long = "sampler.rtnl-budget", value_name = "SHARE", global = true, help = format!(
+        "Share of the time that reads may hold the kernel's rtnl lock, such as 0.1 or 10% [default: {DEFAULT_RTNL_BUDGET}]"))]
+    pub(super) rtnl_budget: Option<String>,
+}
+
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Log")]
+pub(super) struct LogFlags {
+    #[arg(long = "log.level", value_name = "LEVEL", global = true, help = format!(
+        "debug, info, warn or error [default: {DEFAULT_LOG_LEVEL}]"))]
+    pub(super) level: Option<String>,
+    #[arg(long = "log.format", value_name = "FORMAT", global = true, help = format!(
+        "logfmt or json, on standard error [default: {DEFAULT_LOG_FORMAT}]"))]
+    pub(super) format: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::command;
+
+    #[test]
+    fn no_command_shadows_a_flag_of_all_commands() {
+        let top = command();
+        for command in top.get_subcommands() {
+            for argument in command.get_arguments() {
+                let shadowed = top.get_arguments().any(|flag| flag.get_id() == argument.get_id());
+                assert!(
+                    !shadowed,
+                    "{} of {} takes the value of the flag",
+                    argument.get_id(),
+                    command.get_name()
+                );
+            }
+        }
+        command().debug_assert();
+    }
+}

@@ -1,0 +1,272 @@
+//! The settings file as it was written: YAML, nothing judged but its form.
+//!
+//! Each value stays text with its line, so that it is checked by the same rules as a flag, and together with
+//! all others. A section collects the keys that it does not know instead of stopping at the first. What a
+//! hostile file may cost is bounded: its size, its nodes, its depth, and what aliases may multiply.
+
+use std::fs;
+use std::io::{self, Read};
+use std::path::Path;
+
+use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, de};
+use serde_saphyr::{MessageFormatter, Options, Spanned, UserMessageFormatter};
+
+use super::errors::{Place, Problem};
+
+/// No settings file needs more, in bytes.
+const MAX_SIZE: u64 = 1 << 20;
+
+/// A scalar as written, with its line.
+pub(super) type Text = Spanned<String>;
+
+/// One scalar or a list of them.
+#[derive(Debug)]
+pub(super) struct Texts(Spanned<OneOrMany>);
+
+#[derive(Debug)]
+enum OneOrMany {
+    One(String),
+    Many(Vec<Text>),
+}
+
+impl Texts {
+    /// The scalars with their lines.
+    pub(super) fn with_lines(&self) -> Vec<(&str, u64)> {
+        match &self.0.value {
+            OneOrMany::One(text) => vec![(text.as_str(), self.0.referenced.line())],
+            OneOrMany::Many(texts) => {
+                texts.iter().map(|text| (text.value.as_str(), text.referenced.line())).collect()
+            }
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Texts {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Spanned::deserialize(deserializer).map(Self)
+    }
+}
+
+impl<'de> Deserialize<'de> for OneOrMany {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+
+        impl<'de> Visitor<'de> for Either {
+            type Value = OneOrMany;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("text or a list of texts")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<OneOrMany, E> {
+                Ok(OneOrMany::One(text.to_owned()))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<OneOrMany, A::Error> {
+                let mut texts = Vec::new();
+                while let Some(text) = list.next_element()? {
+                    texts.push(text);
+                }
+                Ok(OneOrMany::Many(texts))
+            }
+        }
+
+        deserializer.deserialize_any(Either)
+    }
+}
+
+/// A mapping whose known keys become fields and whose unknown keys are kept for the list of faults. Derived
+/// code would stop at the first unknown key. An empty value counts as absent.
+macro_rules! mapping {
+    ($(#[doc = $doc:literal])+ $name:ident { $($key:ident: $type:ty,)+ }) => {
+        $(#[doc = $doc])+
+        #[derive(Debug, Default)]
+        pub(super) struct $name {
+            $(pub(super) $key: $type,)+
+            unknown: Vec<Text>,
+        }
+
+        impl $name {
+            fn unknown_below(&self, section: &str) -> Vec<UnknownKey> {
+                let unknown = self.unknown.iter().map(|key| UnknownKey {
+                    key: format!("{section}{}", key.value),
+                    line: key.referenced.line(),
+                    known: &[$(stringify!($key),)+],
+                });
+                unknown.collect()
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                struct Keys;
+
+                impl<'de> Visitor<'de> for Keys {
+                    type Value = $name;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        formatter.write_str("a mapping")
+                    }
+
+                    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<$name, A::Error> {
+                        let mut mapping = $name::default();
+                        while let Some(key) = map.next_key::<Text>()? {
+                            match key.value.as_str() {
+                                $(stringify!($key) => mapping.$key = map.next_value::<Option<_>>()?.unwrap_or_default(),)+
+                                _ => {
+                                    map.next_value::<IgnoredAny>()?;
+                                    mapping.unknown.push(key);
+                                }
+                            }
+                        }
+                        Ok(mapping)
+                    }
+                }
+
+                deserializer.deserialize_map(Keys)
+            }
+        }
+    };
+}
+
+mapping! {
+    /// The whole file: one mapping per section.
+    Sections {
+        catalogue: Catalogue,
+        device: Device,
+        log: Log,
+        path: Paths,
+        raw: Raw,
+        sampler: Sampler,
+        web: Web,
+    }
+}
+
+mapping! {
+    /// `web:`
+    Web {
+        listen_address: Option<Texts>,
+        telemetry_path: Option<Text>,
+        max_requests: Option<Text>,
+        disable_exporter_metrics: Option<Text>,
+    }
+}
+
+mapping! {
+    /// `path:`
+    Paths { sysfs: Option<Text>, procfs: Option<Text>, }
+}
+
+mapping! {
+    /// `device:`
+    Device { include: Option<Text>, exclude: Option<Text>, }
+}
+
+mapping! {
+    /// `sampler:`
+    Sampler { interval: Option<Text>, rtnl_budget: Option<Text>, }
+}
+
+mapping! {
+    /// `catalogue:`
+    Catalogue { file: Option<Text>, }
+}
+
+mapping! {
+    /// `raw:`
+    Raw { include: Option<Text>, max: Option<Text>, }
+}
+
+mapping! {
+    /// `log:`
+    Log { level: Option<Text>, format: Option<Text>, }
+}
+
+/// A key that its mapping does not know.
+struct UnknownKey {
+    key: String,
+    line: u64,
+    known: &'static [&'static str],
+}
+
+impl Sections {
+    /// All unknown keys, by line.
+    fn unknown_keys(&self) -> Vec<UnknownKey> {
+        let mut found = self.unknown_below("");
+        found.extend(self.catalogue.unknown_below("catalogue."));
+        found.extend(self.device.unknown_below("device."));
+        found.extend(self.log.unknown_below("log."));
+        found.extend(self.path.unknown_below("path."));
+        found.extend(self.raw.unknown_below("raw."));
+        found.extend(self.sampler.unknown_below("sampler."));
+        found.extend(self.web.unknown_below("web."));
+        found.sort_by_key(|unknown| unknown.line);
+        found
+    }
+}
+
+/// Reads the file. What could be understood is returned beside the faults of form, so that its values are
+/// checked as well.
+pub(super) fn read(path: &Path) -> (Sections, Vec<Problem>) {
+    let fault = |line: u64, key: String, message: String| Problem {
+        place: Place::Line { file: path.to_owned(), line, key },
+        value: None,
+        message,
+    };
+    let text = match read_text(path) {
+        Ok(text) => text,
+        Err(error) => {
+            return (Sections::default(), vec![fault(0, String::new(), error.to_string())]);
+        }
+    };
+    match parse(&text) {
+        Ok(sections) => {
+            let problems =
+                sections.unknown_keys().into_iter().map(|UnknownKey { key, line, known }| {
+                    fault(line, key, format!("unknown key; known here: {}", known.join(", ")))
+                });
+            let problems = problems.collect();
+            (sections, problems)
+        }
+        Err(error) => {
+            let line = error.location().map_or(0, |location| location.line());
+            let message = UserMessageFormatter.format_message(error.without_snippet()).into_owned();
+            (Sections::default(), vec![fault(line, String::new(), message)])
+        }
+    }
+}
+
+fn read_text(path: &Path) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    fs::File::open(path)?.take(MAX_SIZE + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_SIZE {
+        return Err(io::Error::other(format!("larger than {MAX_SIZE} bytes")));
+    }
+    String::from_utf8(bytes).map_err(|_| io::Error::other("not valid UTF-8"))
+}
+
+fn parse(text: &str) -> Result<Sections, serde_saphyr::Error> {
+    let sections: Option<Sections> = serde_saphyr::from_str_with_options(text, options())?;
+    Ok(sections.unwrap_or_default())
+}
+
+/// Bounds far above any real file and far below what hurts. Merge keys and tags have no use here.
+fn options() -> Options {
+    serde_saphyr::options! {
+        budget: serde_saphyr::budget! {
+            max_events: 30_000,
+            max_nodes: 10_000,
+            max_depth: 16,
+            max_aliases: 100,
+            max_anchors: 100,
+        },
+        alias_limits: serde_saphyr::alias_limits! {
+            max_total_replayed_events: 10_000,
+            max_replay_stack_depth: 4,
+        },
+        merge_keys: serde_saphyr::options::MergeKeyPolicy::Error,
+        reject_unsupported_tags: true,
+        with_snippet: false,
+    }
+}

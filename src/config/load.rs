@@ -1,0 +1,208 @@
+//! From raw to checked: a flag wins over the file, the file over the default.
+//!
+//! Goes through all settings whatever it finds. Refuses to give out a part of them: either all are good, or the
+//! list of all faults comes back.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use super::address::{InvalidAddress, ListenAddress};
+use super::check::{Checker, Kind};
+use super::cli::{Cli, DecodeArguments, DemoArguments, RawCommand};
+use super::errors::SettingsErrors;
+use super::file::{self, Sections};
+use super::settings::{
+    Command, DEFAULT_DECODE_TABLE, DEFAULT_DEMO_HOSTS, DEFAULT_DEMO_SEED, DEFAULT_INTERVAL,
+    DEFAULT_LOG_FORMAT, DEFAULT_LOG_LEVEL, DEFAULT_MAX_REQUESTS, DEFAULT_PORT, DEFAULT_PROCFS,
+    DEFAULT_RAW_MAX, DEFAULT_RTNL_BUDGET, DEFAULT_SYSFS, DEFAULT_TELEMETRY_PATH, DEMO_HOSTS,
+    DecodeInput, DecodeSettings, DecodeTable, DemoSettings, DeviceFilter, INTERVAL, LogFormat,
+    LogLevel, LogSettings, MAX_REQUESTS, RAW_MAX, RTNL_BUDGET, RawSettings, SamplerSettings,
+    Settings, WebSettings,
+};
+use super::{duration, value};
+
+impl Settings {
+    /// Checks flags and, if one is named, the settings file. Depends on nothing else and binds nothing, so that
+    /// a reload calls it again with the same flags.
+    ///
+    /// # Errors
+    /// The list of everything that is wrong.
+    pub fn load(cli: &Cli) -> Result<Self, SettingsErrors> {
+        let path = cli.config.config_file.as_deref();
+        let (file, problems) = path.map(file::read).unwrap_or_default();
+        let mut checker = Checker::new(path, problems);
+        let settings = Self {
+            command: command(&mut checker, cli.command.as_ref()),
+            check_only: cli.config.config_check,
+            web: web(&mut checker, cli, &file),
+            sysfs: sysfs(&mut checker, cli, &file),
+            procfs: procfs(&mut checker, cli, &file),
+            devices: devices(&mut checker, cli, &file),
+            sampler: sampler(&mut checker, cli, &file),
+            raw: raw(&mut checker, cli, &file),
+            catalogue_file: catalogue_file(&mut checker, cli, &file),
+            log: log(&mut checker, cli, &file),
+        };
+        SettingsErrors::unless_none(checker.into_problems(), settings)
+    }
+}
+
+fn command(checker: &mut Checker<'_>, raw: Option<&RawCommand>) -> Command {
+    match raw {
+        None => Command::Serve,
+        Some(RawCommand::Once) => Command::Once,
+        Some(RawCommand::Demo(arguments)) => Command::Demo(demo(checker, arguments)),
+        Some(RawCommand::Decode(arguments)) => Command::Decode(decode(checker, arguments)),
+    }
+}
+
+fn demo(checker: &mut Checker<'_>, arguments: &DemoArguments) -> DemoSettings {
+    let seed = checker.optional("seed", arguments.seed.as_deref(), None, |text| {
+        value::number(text, &(0..=u64::MAX))
+    });
+    let hosts = checker.optional("hosts", arguments.hosts.as_deref(), None, |text| {
+        value::number(text, &DEMO_HOSTS)
+    });
+    DemoSettings {
+        scenario: arguments.scenario.clone(),
+        seed: seed.unwrap_or(DEFAULT_DEMO_SEED),
+        hosts: hosts.unwrap_or(DEFAULT_DEMO_HOSTS),
+        list: arguments.list,
+    }
+}
+
+fn decode(checker: &mut Checker<'_>, arguments: &DecodeArguments) -> DecodeSettings {
+    let table = checker.optional("table", arguments.table.as_deref(), None, |text| {
+        value::one_of(text, DecodeTable::ALL)
+    });
+    let file = arguments.input.as_ref().filter(|path| path.as_os_str() != "-");
+    DecodeSettings {
+        driver: arguments.driver.clone(),
+        table: table.unwrap_or(DEFAULT_DECODE_TABLE),
+        input: file.map_or(DecodeInput::Stdin, |path| DecodeInput::File(path.clone())),
+    }
+}
+
+fn web(checker: &mut Checker<'_>, cli: &Cli, file: &Sections) -> WebSettings {
+    let (flags, keys) = (&cli.web, &file.web);
+    let mut listen = checker.list(
+        "web.listen-address",
+        &flags.listen_address,
+        keys.listen_address.as_ref(),
+        |text| text.parse().map_err(|error: InvalidAddress| error.to_string()),
+    );
+    if listen.is_empty() {
+        listen.push(ListenAddress::Any { port: DEFAULT_PORT });
+    }
+    let telemetry_path = checker.optional(
+        "web.telemetry-path",
+        flags.telemetry_path.as_deref(),
+        keys.telemetry_path.as_ref(),
+        value::telemetry_path,
+    );
+    let max_requests = checker.optional(
+        "web.max-requests",
+        flags.max_requests.as_deref(),
+        keys.max_requests.as_ref(),
+        |text| value::number(text, &MAX_REQUESTS),
+    );
+    let disable_exporter_metrics = checker.optional(
+        "web.disable-exporter-metrics",
+        flags.disable_exporter_metrics.as_deref(),
+        keys.disable_exporter_metrics.as_ref(),
+        value::truth,
+    );
+    WebSettings {
+        listen,
+        telemetry_path: telemetry_path.unwrap_or_else(|| DEFAULT_TELEMETRY_PATH.to_owned()),
+        max_requests: NonZeroUsize::new(max_requests.unwrap_or(DEFAULT_MAX_REQUESTS)),
+        exporter_metrics: !disable_exporter_metrics.unwrap_or(false),
+    }
+}
+
+fn sysfs(checker: &mut Checker<'_>, cli: &Cli, file: &Sections) -> PathBuf {
+    let (flag, key) = (cli.devices.sysfs.as_ref(), file.path.sysfs.as_ref());
+    checker
+        .path("path.sysfs", flag, key, Kind::Directory)
+        .unwrap_or_else(|| PathBuf::from(DEFAULT_SYSFS))
+}
+
+fn procfs(checker: &mut Checker<'_>, cli: &Cli, file: &Sections) -> PathBuf {
+    let (flag, key) = (cli.devices.procfs.as_ref(), file.path.procfs.as_ref());
+    checker
+        .path("path.procfs", flag, key, Kind::Directory)
+        .unwrap_or_else(|| PathBuf::from(DEFAULT_PROCFS))
+}
+
+fn devices(checker: &mut Checker<'_>, cli: &Cli, file: &Sections) -> DeviceFilter {
+    let (flags, keys) = (&cli.devices, &file.device);
+    DeviceFilter {
+        include: checker.optional(
+            "device.include",
+            flags.include.as_deref(),
+            keys.include.as_ref(),
+            value::pattern,
+        ),
+        exclude: checker.optional(
+            "device.exclude",
+            flags.exclude.as_deref(),
+            keys.exclude.as_ref(),
+            value::pattern,
+        ),
+    }
+}
+
+fn sampler(checker: &mut Checker<'_>, cli: &Cli, file: &Sections) -> SamplerSettings {
+    let (flags, keys) = (&cli.sampler, &file.sampler);
+    let interval = checker.optional(
+        "sampler.interval",
+        flags.interval.as_deref(),
+        keys.interval.as_ref(),
+        |text| duration::parse(text, &INTERVAL),
+    );
+    let rtnl_budget = checker.optional(
+        "sampler.rtnl-budget",
+        flags.rtnl_budget.as_deref(),
+        keys.rtnl_budget.as_ref(),
+        |text| value::share(text, &RTNL_BUDGET),
+    );
+    SamplerSettings {
+        interval: interval.unwrap_or(DEFAULT_INTERVAL),
+        rtnl_budget: rtnl_budget.unwrap_or(DEFAULT_RTNL_BUDGET),
+    }
+}
+
+fn raw(checker: &mut Checker<'_>, cli: &Cli, file: &Sections) -> RawSettings {
+    let (flags, keys) = (&cli.counters, &file.raw);
+    let include = checker.optional(
+        "raw.include",
+        flags.raw_include.as_deref(),
+        keys.include.as_ref(),
+        value::pattern,
+    );
+    let max = checker.optional("raw.max", flags.raw_max.as_deref(), keys.max.as_ref(), |text| {
+        value::number(text, &RAW_MAX)
+    });
+    RawSettings { include, max: max.unwrap_or(DEFAULT_RAW_MAX) }
+}
+
+fn catalogue_file(checker: &mut Checker<'_>, cli: &Cli, file: &Sections) -> Option<PathBuf> {
+    let (flag, key) = (cli.counters.catalogue.as_ref(), file.catalogue.file.as_ref());
+    checker.path("catalogue.file", flag, key, Kind::File)
+}
+
+fn log(checker: &mut Checker<'_>, cli: &Cli, file: &Sections) -> LogSettings {
+    let (flags, keys) = (&cli.log, &file.log);
+    let level =
+        checker.optional("log.level", flags.level.as_deref(), keys.level.as_ref(), |text| {
+            value::one_of(text, LogLevel::ALL)
+        });
+    let format =
+        checker.optional("log.format", flags.format.as_deref(), keys.format.as_ref(), |text| {
+            value::one_of(text, LogFormat::ALL)
+        });
+    LogSettings {
+        level: level.unwrap_or(DEFAULT_LOG_LEVEL),
+        format: format.unwrap_or(DEFAULT_LOG_FORMAT),
+    }
+}
