@@ -13,10 +13,10 @@ const UNKNOWN: &str = "unknown";
 fn main() {
     let checkout =
         env::var_os("CARGO_MANIFEST_DIR").and_then(|package| Checkout::at(Path::new(&package)));
-    let revision = from_packager("ROCE_EXPORTER_REVISION")
-        .or_else(|| checkout.as_ref()?.git(&["rev-parse", "HEAD"]));
+    let git = |arguments: &[&str]| checkout.as_ref()?.git(arguments);
+    let revision = from_packager("ROCE_EXPORTER_REVISION").or_else(|| git(&["rev-parse", "HEAD"]));
     let branch = from_packager("ROCE_EXPORTER_BRANCH")
-        .or_else(|| checkout.as_ref()?.git(&["rev-parse", "--abbrev-ref", "HEAD"]));
+        .or_else(|| git(&["rev-parse", "--abbrev-ref", "HEAD"]));
     tell("REVISION", revision);
     tell("BRANCH", branch);
     tell("RUSTC", compiler_version());
@@ -29,27 +29,22 @@ fn main() {
     }
 }
 
+/// A value with a blank or a line end in it would break cargo's line or that of `--version`.
 fn tell(name: &str, value: Option<String>) {
-    let value = value.unwrap_or_else(|| UNKNOWN.to_owned());
+    let one_word = |value: &String| !value.is_empty() && !value.contains(char::is_whitespace);
+    let value = value.filter(one_word).unwrap_or_else(|| UNKNOWN.to_owned());
     println!("cargo::rustc-env=ROCE_EXPORTER_BUILD_{name}={value}");
 }
 
 fn from_packager(variable: &str) -> Option<String> {
     println!("cargo::rerun-if-env-changed={variable}");
-    env::var(variable).ok().and_then(|value| one_word(&value))
+    env::var(variable).ok()
 }
 
 /// `rustc 1.95.0 (hash date)` gives `1.95.0`.
 fn compiler_version() -> Option<String> {
     let output = Command::new(env::var_os("RUSTC")?).arg("--version").output().ok()?;
-    one_word(String::from_utf8(output.stdout).ok()?.split_whitespace().nth(1)?)
-}
-
-/// A value with a blank or a line end in it would break the line that cargo reads.
-fn one_word(text: &str) -> Option<String> {
-    let text = text.trim();
-    let good = !text.is_empty() && !text.contains(|letter: char| letter.is_whitespace());
-    good.then(|| text.to_owned())
+    String::from_utf8(output.stdout).ok()?.split_whitespace().nth(1).map(str::to_owned)
 }
 
 /// The git checkout whose top is this package.
@@ -69,14 +64,15 @@ impl Checkout {
     fn git(&self, arguments: &[&str]) -> Option<String> {
         let output = Command::new("git").arg("-C").arg(&self.top).args(arguments).output().ok()?;
         let text = output.status.success().then_some(output.stdout)?;
-        one_word(&String::from_utf8(text).ok()?)
+        Some(String::from_utf8(text).ok()?.trim_end().to_owned())
     }
 
-    /// `HEAD` changes with the branch, the branch's own file or the packed references with a commit. A
+    /// `HEAD` changes with the branch; its log, the branch's file and the packed references with commits. A
     /// missing file must not be named: cargo takes it as always changed.
     fn files_that_move_with_head(&self) -> Vec<PathBuf> {
         let branch = self.git(&["symbolic-ref", "--quiet", "HEAD"]);
-        let names = ["HEAD", "packed-refs"].into_iter().map(str::to_owned).chain(branch);
+        let names =
+            ["HEAD", "logs/HEAD", "packed-refs"].into_iter().map(str::to_owned).chain(branch);
         names
             .filter_map(|name| self.git(&["rev-parse", "--git-path", &name]))
             .map(|path| self.top.join(path))
