@@ -182,7 +182,7 @@ pub(super) struct SamplerFlags {
         show(*INTERVAL.start()), show(*INTERVAL.end()), show(DEFAULT_INTERVAL)))]
     pub(super) interval: Option<String>,
     #[arg(long = "sampler.rtnl-budget", value_name = "SHARE", global = true, help = format!(
-        "Share of the time that reads may hold the kernel's rtnl lock, such as 0.1 or 10% [default: {DEFAULT_RTNL_BUDGET}]"))]
+        "Share of time that reads may hold the kernel's rtnl lock: 0.1 or 10% [default: {DEFAULT_RTNL_BUDGET}]"))]
     pub(super) rtnl_budget: Option<String>,
 }
 
