@@ -15,7 +15,7 @@
 
 mod exposition;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use exposition::snapshots::{
@@ -359,40 +359,34 @@ fn health_families_are_named_after_their_quantity() {
     }
 }
 
-/// The rows of the documentation's tables whose first cell is a metric: name to type and labels.
-fn documented() -> BTreeMap<String, (String, String)> {
-    let rows = documentation();
-    let cells = rows.lines().filter(|line| line.starts_with("| `")).map(|line| {
-        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
-        let name = cells[1].trim_matches('`').to_owned();
-        (name, (cells[2].to_owned(), cells[3].to_owned()))
-    });
-    let mut rows = BTreeMap::new();
-    for (name, row) in cells {
-        assert!(rows.insert(name.clone(), row).is_none(), "{name} is documented twice");
-    }
-    rows
-}
-
 fn documentation() -> String {
     std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/metrics.md")).unwrap()
 }
 
+/// How the documentation must show a family.
+fn documentation_row(family: &Family) -> String {
+    let always = family.labels.iter().map(|label| label.as_str().to_owned());
+    let sometimes = family.optional_labels.iter().map(|label| format!("({})", label.as_str()));
+    let labels: Vec<String> = always.chain(sometimes).collect();
+    let (name, kind) = (family.full_name(), family.kind.as_str());
+    format!("| `{name}` | {kind} | {} | {} |", labels.join(", "), family.help)
+}
+
 #[test]
 fn the_documentation_lists_every_family_as_it_is() {
-    let documented = documented();
-    for family in FAMILIES.iter() {
-        let name = family.full_name();
-        let always = family.labels.iter().map(|label| label.as_str().to_owned());
-        let sometimes = family.optional_labels.iter().map(|label| format!("({})", label.as_str()));
-        let labels: Vec<String> = always.chain(sometimes).collect();
-        let expected = (family.kind.as_str().to_owned(), labels.join(", "));
-        assert_eq!(documented.get(&name), Some(&expected), "docs/metrics.md: {name}");
-    }
+    let documentation = documentation();
+    let is_metric = |line: &&str| line.starts_with("| `roce_") || line.starts_with("| `process_");
+    let found: Vec<&str> = documentation.lines().filter(is_metric).collect();
+    let missing: Vec<String> = FAMILIES
+        .iter()
+        .map(documentation_row)
+        .filter(|row| !found.contains(&row.as_str()))
+        .collect();
+    assert!(missing.is_empty(), "docs/metrics.md lacks these rows:\n{}", missing.join("\n"));
     assert_eq!(
-        documented.len(),
+        found.len(),
         FAMILIES.len(),
-        "docs/metrics.md lists a metric that does not exist"
+        "docs/metrics.md lists a metric twice or one that does not exist"
     );
 }
 
@@ -403,7 +397,10 @@ fn the_documentation_names_no_metric_that_does_not_exist() {
     for found in words.find_iter(&documentation()).map(|found| found.as_str()) {
         let base =
             ["_bucket", "_sum", "_count"].iter().find_map(|suffix| found.strip_suffix(suffix));
-        let exists = known.contains(found) || base.is_some_and(|base| known.contains(base));
+        let is_metric = known.contains(found) || base.is_some_and(|base| known.contains(base));
+        // Some drivers' own names begin with the same word.
+        let is_drivers_name = FAMILIES.iter().any(|family| family.help.contains(found));
+        let exists = is_metric || is_drivers_name;
         assert!(exists || found == "roce_exporter", "docs/metrics.md names {found}");
     }
 }

@@ -1,6 +1,7 @@
 //! Counters of RDMA devices: ECN and CNP first, then traffic, then health.
 //!
-//! Apart from the families of ECN and CNP, a name is `roce_` and the quantity's word.
+//! Apart from the families of ECN and CNP, a name is `roce_` and the quantity's word. A counter of the whole
+//! RDMA device has an empty `port`.
 
 use super::{Family, Label};
 use crate::export::family::{Askable, Split};
@@ -25,21 +26,21 @@ const fn traffic(name: &'static str, quantity: Quantity, help: &'static str) -> 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Family] = &[
     row("roce_ecn_marked_packets", Quantity::RdmaEcnMarkedPackets,
-        "RoCE packets that arrived with a CE mark: the network marked them on the way to this receiver (NP) \
+        "RoCE packets that arrived with a CE mark: the network marked them on the way to this receiver, the NP \
          (mlx5 np_ecn_marked_roce_packets, bnxt rx_ecn_marked_pkts, irdma RxECNMrkd)")
         .asked_of(Askable::Rdma),
     row("roce_cnp_sent", Quantity::RdmaCnpSent,
-        "CNPs that this receiver (NP) sent to ask senders to slow down \
+        "CNPs that this receiver, the NP, sent to ask senders to slow down \
          (mlx5 np_cnp_sent, bnxt tx_cnp_pkts, irdma cnpSent)")
         .asked_of(Askable::Rdma),
     row("roce_cnp_handled", Quantity::RdmaCnpHandled,
-        "CNPs received that made this sender (RP) slow down (mlx5 rp_cnp_handled, irdma cnpHandled)")
+        "CNPs received that made this sender, the RP, slow down (mlx5 rp_cnp_handled, irdma cnpHandled)")
         .asked_of(Askable::Rdma),
     row("roce_cnp_ignored", Quantity::RdmaCnpIgnored,
-        "CNPs received that did not make this sender (RP) slow down (mlx5 rp_cnp_ignored, irdma cnpIgnored)")
+        "CNPs received that did not make this sender, the RP, slow down (mlx5 rp_cnp_ignored, irdma cnpIgnored)")
         .asked_of(Askable::Rdma),
     row("roce_cnp_received", Quantity::RdmaCnpReceived,
-        "CNPs received by this sender (RP), where the driver does not say whether they were handled \
+        "CNPs received by this sender, the RP, where the driver does not say whether they were handled \
          (bnxt rx_cnp_pkts, hns rx_cnp_pkt, ionic rx_rdma_cnp_pkts)")
         .asked_of(Askable::Rdma),
     traffic("roce_rdma_bytes", Quantity::RdmaBytes,
