@@ -95,7 +95,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The type in words, as `OpenMetrics` has it.
+    /// The type in words, as OpenMetrics has it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -184,7 +184,7 @@ impl Askable {
 pub struct Family {
     /// Name without the suffix that the type adds.
     pub name: &'static str,
-    /// One line, with no backslash, no double quote and no final dot: `OpenMetrics` output does not escape it.
+    /// One line, with no backslash, no double quote and no final dot: OpenMetrics output does not escape it.
     pub help: &'static str,
     /// Type.
     pub kind: Kind,

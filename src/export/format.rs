@@ -1,6 +1,6 @@
 //! The two text formats and the choice between them by a request's Accept header.
 //!
-//! `OpenMetrics` 1.0.0 only goes to those who ask for it; everyone else gets the Prometheus text format
+//! OpenMetrics 1.0.0 only goes to those who ask for it; everyone else gets the Prometheus text format
 //! 0.0.4, which every scraper can read. Newer versions and protobuf are refused: a client that asks for
 //! nothing else gets 0.0.4 too, and never an error.
 
@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 /// A format that the metrics can be written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
-    /// `OpenMetrics` 1.0.0.
+    /// OpenMetrics 1.0.0.
     OpenMetrics100,
     /// Prometheus text format 0.0.4, the oldest and the default.
     Text004,

@@ -35,7 +35,7 @@ pub fn promtool_lint(text: &str) -> Option<Vec<String>> {
     Some(said.lines().map(str::to_owned).collect())
 }
 
-/// Lets Prometheus' own `OpenMetrics` parser read a text, by way of its import command.
+/// Lets Prometheus' own OpenMetrics parser read a text, by way of its import command.
 pub fn promtool_import(text: &str) {
     let dated: Vec<String> = text
         .lines()
