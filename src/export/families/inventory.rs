@@ -1,0 +1,45 @@
+//! What the devices are and how they are set up.
+
+use super::{Family, Label};
+use crate::export::family::{Kind, Origin};
+use crate::export::gather::Scrape;
+use crate::export::series::{LabelValue, Series, Value};
+use crate::model::{DeviceFacts, RdmaPort};
+
+pub(super) const ROWS: &[Family] = &[Family::new(
+    Kind::Info,
+    "roce_device",
+    &[
+        Label::Device,
+        Label::Driver,
+        Label::Firmware,
+        Label::PciAddress,
+        Label::RdmaDevice,
+        Label::Port,
+        Label::Master,
+    ],
+    Origin::Scrape(device_info),
+    "One per netdev and RDMA port: what the device is. Join on device for driver, firmware and bond",
+)];
+
+fn device_info(family: &Family, scrape: &Scrape<'_>, series: &mut Vec<Series>) {
+    for facts in &scrape.snapshot.devices {
+        if facts.rdma_ports.is_empty() {
+            series.push(device_series(family, facts, None));
+        }
+        series.extend(facts.rdma_ports.iter().map(|port| device_series(family, facts, Some(port))));
+    }
+}
+
+fn device_series(family: &Family, facts: &DeviceFacts, rdma: Option<&RdmaPort>) -> Series {
+    family.series(Value::Fact, |label| match label {
+        Label::Device => LabelValue::text(&facts.device),
+        Label::Driver => LabelValue::copied(&facts.driver),
+        Label::Firmware => LabelValue::copied(&facts.firmware),
+        Label::PciAddress => LabelValue::copied(&facts.pci_address),
+        Label::RdmaDevice => LabelValue::optional(rdma.map(|port| &port.rdma_device)),
+        Label::Port => rdma.map_or(LabelValue::EMPTY, |port| LabelValue::Number(port.port)),
+        Label::Master => LabelValue::copied(&facts.master),
+        _ => LabelValue::EMPTY,
+    })
+}
