@@ -4,7 +4,7 @@
 //! same sources give the same program.
 
 /// The build's facts. A fact that was not known at build time is `unknown`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BuildInfo {
     /// The package's version.
     pub version: &'static str,

@@ -23,22 +23,8 @@ pub use family::{Family, Kind, Label};
 pub use format::Format;
 pub use process::ProcessFigures;
 
+pub use crate::build_info::BuildInfo;
 use crate::engine::Snapshot;
-
-/// What this program was built from. Empty where not known.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct BuildInfo {
-    /// Version of the package.
-    pub version: &'static str,
-    /// Git revision.
-    pub revision: &'static str,
-    /// Git branch.
-    pub branch: &'static str,
-    /// Version of the compiler.
-    pub rustc: &'static str,
-    /// Target triple.
-    pub target: &'static str,
-}
 
 /// Writes all metrics of a snapshot to `out` in the given format.
 ///
