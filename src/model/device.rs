@@ -2,9 +2,25 @@
 
 use std::sync::Arc;
 
+use super::Priority;
+
 /// Link speed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BitsPerSecond(pub u64);
+
+/// The longest pause that one frame can ask for, in quanta (IEEE 802.3 annex 31B).
+const MOST_QUANTA: u64 = 65_535;
+/// Bit times in one quantum.
+const QUANTUM_BITS: u64 = 512;
+
+impl BitsPerSecond {
+    /// How long one pause frame holds a class at most, in seconds: 3.4 ms at 10G, 84 µs at 400G.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss, reason = "speeds are below 2^53 bit/s")]
+    pub fn longest_pause_seconds(self) -> f64 {
+        (MOST_QUANTA * QUANTUM_BITS) as f64 / self.0.max(1) as f64
+    }
+}
 
 /// What the engine must know of the link at the time of a sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -13,6 +29,10 @@ pub struct LinkFacts {
     pub up: Option<bool>,
     /// Speed, where known.
     pub speed: Option<BitsPerSecond>,
+    /// Priorities with PFC on, as a bit mask, where known.
+    pub lossless: Option<u8>,
+    /// Traffic class of each priority, where known. Mates of a class can count in unison.
+    pub traffic_class: Option<[u8; Priority::COUNT]>,
 }
 
 /// What an RDMA port runs on.

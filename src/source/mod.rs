@@ -4,9 +4,25 @@
 //! opens their counter sets. The simulated host implements the same two traits, so its values take the
 //! very same way. This room refuses to compute a rate, and to know a metric name.
 
+mod clock;
 mod error;
+mod ethtool;
+mod machine;
+mod planned;
+mod rdma_sysfs;
+mod sysfs;
+mod system_call;
 
+pub use clock::{monotonic_now, unix_seconds_now};
 pub use error::{SourceError, reason_of};
+pub use ethtool::{EthtoolStatistics, KernelCalls, StatisticsCalls};
+pub use machine::{DeviceFilter, MachineHost, RdmaTableKey};
+pub use planned::{PlanRules, PlannedSource};
+pub use rdma_sysfs::{PORT_COUNTERS_PREFIX, RdmaSysfs};
+pub use sysfs::{KeptFile, SysfsRoot};
+pub use system_call::{DriverInfo, EthtoolSocket, NAME_SLOT, Request};
+
+use std::time::Duration;
 
 use crate::model::{DeviceFacts, Feed, Reading};
 
@@ -31,6 +47,11 @@ pub trait CounterSet: Send {
     /// [`SourceError::NamesChanged`] when the set is no longer the one that [`CounterSet::names`] gave;
     /// otherwise an error that concerns the whole set.
     fn read(&mut self, wanted: &[u32], readings: &mut [Reading]) -> Result<(), SourceError>;
+
+    /// The period on which the kernel serves the same values again, where it says one.
+    fn cache_period(&self) -> Option<Duration> {
+        None
+    }
 }
 
 /// What a host has now.

@@ -1,0 +1,127 @@
+//! Discovery over trees that look like real ones.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use super::*;
+
+fn write(root: &Path, below: &str, text: &str) {
+    let path = root.join(below);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+fn host(root: &Path, filter: DeviceFilter) -> MachineHost {
+    let key = |bus: &str, _: &str| bus.replace("mlx5_core", "mlx5_ib");
+    MachineHost::new(SysfsRoot::new(root), filter, Box::new(key))
+}
+
+/// A netdev with an RDMA port on the same PCI function.
+fn add_port(root: &Path, netdev: &str, rdma_device: &str, index: u32) {
+    let function = format!("devices/pci0/0000:{index:02x}:00.0");
+    write(root, &format!("{function}/net/{netdev}/ifindex"), &format!("{index}\n"));
+    fs::create_dir_all(root.join("bus/pci")).unwrap();
+    fs::create_dir_all(root.join("drivers/mlx5_core")).unwrap();
+    symlink(root.join("bus/pci"), root.join(&function).join("subsystem")).unwrap();
+    symlink(root.join("drivers/mlx5_core"), root.join(&function).join("driver")).unwrap();
+    fs::create_dir_all(root.join("class/net")).unwrap();
+    symlink(root.join(&function), root.join(&function).join("net").join(netdev).join("device"))
+        .unwrap();
+    symlink(root.join(&function).join("net").join(netdev), root.join("class/net").join(netdev))
+        .unwrap();
+    let rdma = format!("{function}/infiniband/{rdma_device}");
+    write(root, &format!("{rdma}/ports/1/link_layer"), "Ethernet\n");
+    write(root, &format!("{rdma}/ports/1/hw_counters/np_cnp_sent"), "1\n");
+    write(root, &format!("{rdma}/ports/1/gid_attrs/ndevs/0"), &format!("{netdev}\n"));
+    symlink(root.join(&function), root.join(&rdma).join("device")).unwrap();
+    fs::create_dir_all(root.join("class/infiniband")).unwrap();
+    symlink(root.join(&rdma), root.join("class/infiniband").join(rdma_device)).unwrap();
+}
+
+fn feeds_of(found: &Discovery) -> Vec<(String, Option<String>, Option<u32>)> {
+    let rdma = |feed: &Feed| feed.rdma_device.as_ref().map(ToString::to_string);
+    found.feeds.iter().map(|f| (f.feed.device.to_string(), rdma(&f.feed), f.feed.port)).collect()
+}
+
+#[test]
+fn c42_two_alike_nics_are_two_devices() {
+    let tree = tempfile::tempdir().unwrap();
+    add_port(tree.path(), "rail0", "mlx5_0", 0x3b);
+    add_port(tree.path(), "rail1", "mlx5_1", 0x5e);
+    let found = host(tree.path(), DeviceFilter::default()).discover();
+    let names: Vec<&str> = found.devices.iter().map(|facts| &*facts.device).collect();
+    assert_eq!(names, ["rail0", "rail1"]);
+    assert_eq!(
+        feeds_of(&found),
+        [
+            ("rail0".to_owned(), Some("mlx5_0".to_owned()), Some(1)),
+            ("rail1".to_owned(), Some("mlx5_1".to_owned()), Some(1)),
+        ]
+    );
+    assert!(found.feeds.iter().all(|feed| feed.driver == "mlx5_ib"));
+    assert_eq!(found.devices[0].rdma_ports[0].link_layer, Some(LinkLayer::Ethernet));
+}
+
+#[test]
+fn an_excluded_netdev_takes_its_rdma_port_with_it() {
+    let tree = tempfile::tempdir().unwrap();
+    add_port(tree.path(), "rail0", "mlx5_0", 0x3b);
+    add_port(tree.path(), "rail1", "mlx5_1", 0x5e);
+    let exclude = Some(Regex::new("^(?:rail0)$").unwrap());
+    let found = host(tree.path(), DeviceFilter { include: None, exclude }).discover();
+    assert_eq!(feeds_of(&found), [("rail1".to_owned(), Some("mlx5_1".to_owned()), Some(1))]);
+}
+
+#[test]
+fn c11_an_infiniband_port_says_so_and_has_no_netdev() {
+    let tree = tempfile::tempdir().unwrap();
+    let port = "class/infiniband/mlx5_9/ports/1";
+    write(tree.path(), &format!("{port}/link_layer"), "InfiniBand\n");
+    write(tree.path(), &format!("{port}/hw_counters/out_of_sequence"), "1\n");
+    let found = host(tree.path(), DeviceFilter::default()).discover();
+    assert_eq!(&*found.devices[0].device, "");
+    assert_eq!(found.devices[0].rdma_ports[0].link_layer, Some(LinkLayer::InfiniBand));
+    assert_eq!(feeds_of(&found), [(String::new(), Some("mlx5_9".to_owned()), Some(1))]);
+}
+
+#[test]
+fn c02_c49_a_broken_rdma_device_leaves_the_others_in() {
+    let tree = tempfile::tempdir().unwrap();
+    add_port(tree.path(), "rail0", "mlx5_0", 0x3b);
+    // Listed, but its target is not mounted, as in a container with half of sysfs.
+    symlink("nowhere", tree.path().join("class/infiniband/mlx5_7")).unwrap();
+    let found = host(tree.path(), DeviceFilter::default()).discover();
+    assert_eq!(feeds_of(&found), [("rail0".to_owned(), Some("mlx5_0".to_owned()), Some(1))]);
+}
+
+#[test]
+fn a_vlan_in_the_gid_table_leads_to_the_device_below() {
+    let tree = tempfile::tempdir().unwrap();
+    add_port(tree.path(), "rail0", "mlx5_0", 0x3b);
+    fs::create_dir_all(tree.path().join("class/net/rail0.100/lower_rail0")).unwrap();
+    let entry = "class/infiniband/mlx5_0/ports/1/gid_attrs/ndevs/0";
+    fs::write(tree.path().join(entry), "rail0.100\n").unwrap();
+    let found = host(tree.path(), DeviceFilter::default()).discover();
+    assert_eq!(feeds_of(&found), [("rail0".to_owned(), Some("mlx5_0".to_owned()), Some(1))]);
+}
+
+#[test]
+fn without_a_pattern_only_devices_with_something_behind_them_count() {
+    let filter = DeviceFilter::default();
+    assert!(filter.admits("eth0", true));
+    assert!(!filter.admits("veth0", false));
+    let filter = DeviceFilter {
+        include: Some(Regex::new("^(?:veth.*)$").unwrap()),
+        exclude: Some(Regex::new("^(?:veth9)$").unwrap()),
+    };
+    assert!(filter.admits("veth0", false));
+    assert!(!filter.admits("veth9", false));
+    assert!(!filter.admits("eth0", true));
+}
+
+#[test]
+fn an_empty_tree_has_nothing_and_says_so_without_failing() {
+    let tree = tempfile::tempdir().unwrap();
+    assert_eq!(host(tree.path(), DeviceFilter::default()).discover(), Discovery::default());
+}
