@@ -1,0 +1,192 @@
+//! Storms: a priority held shut for so long that it stalls whoever is behind it.
+//!
+//! One state machine per priority and direction. The ratio of paused time decides, not the presence of frames:
+//! XON frames are frames too. Refuses a verdict where an interval could not be judged.
+
+use std::time::Duration;
+
+use crate::model::Monotonic;
+
+/// What makes a storm. Every figure is a setting.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StormSettings {
+    /// A sample with at least this ratio is suspect.
+    pub suspect_ratio: f64,
+    /// Suspect time, without a break, that makes a storm.
+    pub detection: Duration,
+    /// Suspect samples (refreshes, where a driver refreshes slowly) that a storm needs at least.
+    pub least_samples: u32,
+    /// A sample below this ratio is quiet.
+    pub over_ratio: f64,
+    /// Quiet time that ends a storm.
+    pub recovery: Duration,
+}
+
+impl Default for StormSettings {
+    fn default() -> Self {
+        Self {
+            suspect_ratio: 0.95,
+            detection: Duration::from_millis(200),
+            least_samples: 2,
+            over_ratio: 0.05,
+            recovery: Duration::from_millis(400),
+        }
+    }
+}
+
+/// What the traffic counters say of a suspected storm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Evidence {
+    /// No data moved that a held priority would not have moved.
+    Agrees,
+    /// Data moved as if nothing was held.
+    Contradicts,
+    /// There is no such counter, or no scale for it.
+    Unknown,
+}
+
+/// One judged sample, as a storm sees it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Judged {
+    /// The sample's time, which is the end of the judged span.
+    pub now: Monotonic,
+    /// The judged span.
+    pub span: Duration,
+    /// Share of the span that was paused, or an upper bound of it.
+    pub ratio: f64,
+    /// Whether the ratio is only an upper bound, which needs evidence to mean anything.
+    pub upper_bound: bool,
+    /// What the traffic says.
+    pub evidence: Evidence,
+    /// Paused time in the judged span just before, up to which this one's pause may reach back.
+    pub paused_before: Duration,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Calm,
+    Suspect { since: Monotonic, time: Duration, samples: u32 },
+    Storm { quiet: Duration },
+}
+
+/// The storm state of one priority and direction.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Storm {
+    phase: Phase,
+    episodes: u64,
+    time: Duration,
+    last_start: Option<Monotonic>,
+}
+
+impl Storm {
+    /// Calm, nothing seen.
+    #[must_use]
+    pub(super) const fn new() -> Self {
+        Self { phase: Phase::Calm, episodes: 0, time: Duration::ZERO, last_start: None }
+    }
+
+    /// Whether a storm is on. It is, too, while it is quiet but not for long enough.
+    #[must_use]
+    pub(super) const fn is_active(&self) -> bool {
+        matches!(self.phase, Phase::Storm { .. })
+    }
+
+    /// Storms since the engine began.
+    #[must_use]
+    pub(super) const fn episodes(&self) -> u64 {
+        self.episodes
+    }
+
+    /// Time in storms, without the quiet that ended them.
+    #[must_use]
+    pub(super) const fn time(&self) -> Duration {
+        self.time
+    }
+
+    /// When the last storm began.
+    #[must_use]
+    pub(super) const fn last_start(&self) -> Option<Monotonic> {
+        self.last_start
+    }
+
+    /// Takes a judged sample.
+    pub(super) fn judge(&mut self, settings: &StormSettings, judged: &Judged) {
+        match self.phase {
+            Phase::Storm { quiet } => self.go_on(settings, judged, quiet),
+            Phase::Calm | Phase::Suspect { .. } => self.suspect(settings, judged),
+        }
+    }
+
+    fn suspect(&mut self, settings: &StormSettings, judged: &Judged) {
+        let certain = match judged.evidence {
+            Evidence::Agrees => true,
+            Evidence::Unknown => !judged.upper_bound,
+            Evidence::Contradicts => false,
+        };
+        if judged.ratio < settings.suspect_ratio || !certain {
+            self.phase = Phase::Calm;
+            return;
+        }
+        let (since, time, samples) = if let Phase::Suspect { since, time, samples } = self.phase {
+            (since, time + judged.span, samples + 1)
+        } else {
+            let time = judged.span + judged.paused_before;
+            let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+            let since = judged.now.as_nanos().saturating_sub(nanos);
+            (Monotonic::from_nanos(since), time, 1)
+        };
+        if time >= settings.detection && samples >= settings.least_samples {
+            self.begin(since);
+            self.time += time;
+        } else {
+            self.phase = Phase::Suspect { since, time, samples };
+        }
+    }
+
+    fn go_on(&mut self, settings: &StormSettings, judged: &Judged, quiet: Duration) {
+        if judged.ratio >= settings.over_ratio {
+            self.time += quiet + judged.span;
+            self.phase = Phase::Storm { quiet: Duration::ZERO };
+        } else if quiet + judged.span >= settings.recovery {
+            self.phase = Phase::Calm;
+        } else {
+            self.phase = Phase::Storm { quiet: quiet + judged.span };
+        }
+    }
+
+    fn begin(&mut self, since: Monotonic) {
+        self.phase = Phase::Storm { quiet: Duration::ZERO };
+        self.episodes += 1;
+        self.last_start = Some(since);
+    }
+
+    /// The NIC's own stall detector fired: an episode, whatever the ratio says.
+    pub(super) fn stalled(&mut self, now: Monotonic) {
+        match self.phase {
+            Phase::Storm { .. } => self.phase = Phase::Storm { quiet: Duration::ZERO },
+            Phase::Calm | Phase::Suspect { .. } => self.begin(now),
+        }
+    }
+
+    /// An interval could not be judged: suspicion ends, a storm goes on.
+    pub(super) fn no_verdict(&mut self) {
+        if matches!(self.phase, Phase::Suspect { .. }) {
+            self.phase = Phase::Calm;
+        }
+    }
+
+    /// The link went down or changed: what was before is over.
+    pub(super) fn new_epoch(&mut self) {
+        self.phase = Phase::Calm;
+    }
+}
+
+impl Default for Storm {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+#[path = "storm_tests.rs"]
+mod tests;

@@ -1,0 +1,193 @@
+//! Fixed trailing windows, so that two Prometheus servers scraping the same exporter see the same.
+//!
+//! Sums run over judged time only: what could not be judged is neither pause nor calm.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use crate::model::Monotonic;
+
+/// Running sums of one priority and direction since the engine began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Sums {
+    /// Judged time, in nanoseconds.
+    pub(super) judged_nanos: u64,
+    /// Paused time within it, in nanoseconds.
+    pub(super) paused_nanos: u64,
+    /// Pause frames within it.
+    pub(super) frames: u64,
+}
+
+impl Sums {
+    const fn since(self, earlier: Self) -> Self {
+        Self {
+            judged_nanos: self.judged_nanos.wrapping_sub(earlier.judged_nanos),
+            paused_nanos: self.paused_nanos.wrapping_sub(earlier.paused_nanos),
+            frames: self.frames.wrapping_sub(earlier.frames),
+        }
+    }
+}
+
+/// The sums over a trailing window.
+#[derive(Clone, Debug)]
+pub(super) struct TrailingSums {
+    length: Duration,
+    /// Points at least a hundredth of the window apart; the first is the window's start.
+    points: VecDeque<(Monotonic, Sums)>,
+    latest: Option<(Monotonic, Sums)>,
+}
+
+/// Points in a window; two more are at its edges.
+const POINTS: usize = 100;
+
+impl TrailingSums {
+    /// An empty window of `length`.
+    #[must_use]
+    pub(super) fn new(length: Duration) -> Self {
+        Self { length, points: VecDeque::with_capacity(POINTS + 3), latest: None }
+    }
+
+    /// Adds the running sums at `now`.
+    pub(super) fn push(&mut self, now: Monotonic, sums: Sums) {
+        let spacing = self.length / 100;
+        let due = self.points.back().is_none_or(|(at, _)| now.since(*at) >= spacing);
+        if due {
+            self.points.push_back((now, sums));
+        }
+        self.latest = Some((now, sums));
+        self.expire(now);
+    }
+
+    /// Lets what lies before the window go, though nothing new came.
+    pub(super) fn expire(&mut self, now: Monotonic) {
+        let left = |at: Monotonic| now.since(at) >= self.length;
+        while self.points.get(1).is_some_and(|(at, _)| left(*at)) {
+            self.points.pop_front();
+        }
+        if self.latest.is_some_and(|(at, _)| left(at)) {
+            self.points.clear();
+            self.latest = None;
+        }
+    }
+
+    /// The sums within the window; none while no time in it was judged.
+    #[must_use]
+    pub(super) fn get(&self) -> Option<Sums> {
+        let (_, first) = self.points.front()?;
+        let (_, latest) = self.latest?;
+        let sums = latest.since(*first);
+        (sums.judged_nanos > 0).then_some(sums)
+    }
+}
+
+/// The highest value of a trailing minute, by the second.
+#[derive(Clone, Debug)]
+pub(super) struct TrailingPeak {
+    seconds: [Option<f64>; Self::SECONDS],
+    second: u64,
+    peak: Option<f64>,
+}
+
+impl TrailingPeak {
+    /// A minute and the second that is still running.
+    const SECONDS: usize = 61;
+
+    /// An empty minute.
+    #[must_use]
+    pub(super) const fn new() -> Self {
+        Self { seconds: [None; Self::SECONDS], second: 0, peak: None }
+    }
+
+    /// Notes a value at `now`.
+    pub(super) fn note(&mut self, now: Monotonic, value: f64) {
+        self.expire(now);
+        let place = usize::try_from(self.second % Self::SECONDS as u64).unwrap_or(0);
+        if let Some(slot) = self.seconds.get_mut(place) {
+            *slot = Some(slot.map_or(value, |own| own.max(value)));
+        }
+        self.peak = Some(self.peak.map_or(value, |own| own.max(value)));
+    }
+
+    /// Lets what is older than a minute go.
+    pub(super) fn expire(&mut self, now: Monotonic) {
+        let second = now.as_nanos() / 1_000_000_000;
+        if second <= self.second {
+            return;
+        }
+        let steps = (second - self.second).min(Self::SECONDS as u64);
+        for step in 1..=steps {
+            let place = usize::try_from((second - steps + step) % Self::SECONDS as u64);
+            if let Some(slot) = self.seconds.get_mut(place.unwrap_or(0)) {
+                *slot = None;
+            }
+        }
+        self.second = second;
+        self.peak = self.seconds.iter().flatten().copied().reduce(f64::max);
+    }
+
+    /// The highest value; none where none was noted.
+    #[must_use]
+    pub(super) const fn get(&self) -> Option<f64> {
+        self.peak
+    }
+}
+
+impl Default for TrailingPeak {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn at(millis: u64) -> Monotonic {
+        Monotonic::from_nanos(millis * 1_000_000)
+    }
+
+    fn sums(millis: u64, paused: u64) -> Sums {
+        Sums { judged_nanos: millis * 1_000_000, paused_nanos: paused * 1_000_000, frames: paused }
+    }
+
+    #[test]
+    fn the_window_holds_its_length_and_no_more() {
+        let mut window = TrailingSums::new(Duration::from_secs(10));
+        let capacity = window.points.capacity();
+        for tick in 0..6_000 {
+            // Paused for half of the time, from second 30 on.
+            let millis = tick * 10;
+            window.push(at(millis), sums(millis, millis.saturating_sub(30_000) / 2));
+        }
+        let got = window.get().unwrap();
+        assert!(got.judged_nanos.abs_diff(10_000_000_000) <= 100_000_000, "{got:?}");
+        assert!(got.paused_nanos.abs_diff(5_000_000_000) <= 50_000_000, "{got:?}");
+        assert_eq!(window.points.capacity(), capacity, "nothing was allocated on the way");
+    }
+
+    #[test]
+    fn a_window_without_judged_time_is_empty() {
+        let mut window = TrailingSums::new(Duration::from_secs(10));
+        assert_eq!(window.get(), None);
+        window.push(at(0), sums(0, 0));
+        assert_eq!(window.get(), None);
+        window.push(at(10), sums(10, 5));
+        assert_eq!(window.get().unwrap().paused_nanos, 5_000_000);
+        window.expire(at(10_011));
+        assert_eq!(window.get(), None);
+    }
+
+    #[test]
+    fn a_peak_lives_for_a_minute() {
+        let mut peak = TrailingPeak::new();
+        assert_eq!(peak.get(), None);
+        peak.note(at(1_500), 0.9);
+        peak.note(at(2_500), 0.2);
+        peak.note(at(61_400), 0.3);
+        assert_eq!(peak.get(), Some(0.9));
+        peak.note(at(62_000), 0.1);
+        assert_eq!(peak.get(), Some(0.3));
+        peak.expire(at(1_000_000));
+        assert_eq!(peak.get(), None);
+    }
+}
