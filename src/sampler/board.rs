@@ -1,0 +1,155 @@
+//! Where sampling threads leave their figures and scrapes pick them up.
+//!
+//! A thread holds its slot's lock only to copy; a scrape holds it only to clone. Neither holds a lock while
+//! the kernel is asked, so a scrape never waits for a NIC.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
+
+use crate::engine::{
+    CounterFigures, FeedEngine, FeedFigures, PauseSummary, SamplingFigures, Snapshot,
+};
+use crate::model::{DeviceFacts, Feed, LinkFacts, Monotonic, Plan};
+
+/// Sampling that is late by less than this is not stale, whatever the interval.
+const LEAST_STALE_AGE: Duration = Duration::from_millis(100);
+
+/// One feed's place on the board.
+#[derive(Debug)]
+pub struct Slot {
+    figures: Mutex<FeedFigures>,
+    link: Mutex<LinkFacts>,
+    /// The interval that the feed's thread now tries to keep, in nanoseconds; for staleness.
+    target: AtomicU64,
+    names_epoch: Arc<AtomicU64>,
+}
+
+impl Slot {
+    fn new(feed: Feed, driver: Arc<str>) -> Self {
+        let counters = CounterFigures {
+            plan: Arc::new(Plan::default()),
+            totals: Vec::new(),
+            raw: Vec::new(),
+            resets: 0,
+        };
+        let sampling = SamplingFigures::new();
+        Self {
+            figures: Mutex::new(FeedFigures {
+                feed,
+                driver,
+                counters,
+                pause: PauseSummary::default(),
+                sampling,
+            }),
+            link: Mutex::default(),
+            target: AtomicU64::new(0),
+            names_epoch: Arc::default(),
+        }
+    }
+
+    /// Publishes a thread's figures.
+    pub fn publish(&self, engine: &FeedEngine, sampling: &SamplingFigures) {
+        let mut figures = self.figures.lock().unwrap_or_else(PoisonError::into_inner);
+        engine.copy_counters(&mut figures.counters);
+        engine.copy_pause(&mut figures.pause);
+        figures.sampling = *sampling;
+    }
+
+    /// Publishes how the sampling goes, where there is no new sample.
+    pub fn publish_sampling(&self, sampling: &SamplingFigures) {
+        self.figures.lock().unwrap_or_else(PoisonError::into_inner).sampling = *sampling;
+    }
+
+    /// The interval that the thread now tries to keep.
+    pub fn set_target(&self, interval: Duration) {
+        let nanos = u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX);
+        self.target.store(nanos, Ordering::Relaxed);
+    }
+
+    /// The link as it was last seen.
+    #[must_use]
+    pub fn link(&self) -> LinkFacts {
+        *self.link.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What to move when the names of this feed's counters may have changed.
+    #[must_use]
+    pub fn names_epoch(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.names_epoch)
+    }
+
+    fn figures_at(&self, now: Monotonic) -> FeedFigures {
+        let mut figures = self.figures.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let target = Duration::from_nanos(self.target.load(Ordering::Relaxed));
+        let allowed = (target * 3).max(LEAST_STALE_AGE);
+        figures.sampling.stale =
+            figures.sampling.last_sample.is_some_and(|last| now.since(last) > allowed);
+        figures
+    }
+}
+
+/// All slots and the inventory.
+#[derive(Debug, Default)]
+pub struct Board {
+    slots: RwLock<BTreeMap<Feed, Arc<Slot>>>,
+    devices: RwLock<Vec<DeviceFacts>>,
+    looked: AtomicBool,
+}
+
+impl Board {
+    /// Adds a feed and returns its slot; a slot of the same feed is replaced.
+    pub fn add(&self, feed: &Feed, driver: &str) -> Arc<Slot> {
+        let slot = Arc::new(Slot::new(feed.clone(), driver.into()));
+        let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
+        slots.insert(feed.clone(), Arc::clone(&slot));
+        slot
+    }
+
+    /// Takes a feed off, if `slot` is still its slot; it leaves no series.
+    pub fn remove(&self, feed: &Feed, slot: &Arc<Slot>) {
+        let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
+        if slots.get(feed).is_some_and(|own| Arc::ptr_eq(own, slot)) {
+            slots.remove(feed);
+        }
+    }
+
+    /// Replaces the inventory and hands each device's link facts to its feeds.
+    pub fn set_devices(&self, devices: Vec<DeviceFacts>) {
+        {
+            let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
+            for (feed, slot) in slots.iter() {
+                let facts = devices.iter().find(|facts| facts.device == feed.device);
+                let link = facts.map_or_else(LinkFacts::default, |facts| facts.link);
+                *slot.link.lock().unwrap_or_else(PoisonError::into_inner) = link;
+            }
+        }
+        *self.devices.write().unwrap_or_else(PoisonError::into_inner) = devices;
+        self.looked.store(true, Ordering::Release);
+    }
+
+    /// Everything as it is now, each feed's figures of one sample.
+    #[must_use]
+    pub fn snapshot(&self, now: Monotonic) -> Snapshot {
+        let slots: Vec<Arc<Slot>> = {
+            let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
+            slots.values().cloned().collect()
+        };
+        let feeds = slots.iter().map(|slot| slot.figures_at(now)).collect();
+        let devices = self.devices.read().unwrap_or_else(PoisonError::into_inner).clone();
+        Snapshot { taken_at: now, devices, feeds }
+    }
+
+    /// Whether the host was looked at and each feed was read, or failed to be read, at least once.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
+        self.looked.load(Ordering::Acquire)
+            && slots.values().all(|slot| {
+                let figures = slot.figures.lock().unwrap_or_else(PoisonError::into_inner);
+                let sampling = &figures.sampling;
+                sampling.samples > 0 || sampling.errors.iter().any(|count| *count > 0)
+            })
+    }
+}

@@ -1,0 +1,134 @@
+//! The share of wall time that reads under rtnl may take, over all NICs.
+//!
+//! Each feed's demand is the time of its reads over its interval. While the demands together stay within the
+//! limit, nobody waits. Beyond it the limit is shared max-min fair: a NIC with cheap reads keeps its interval,
+//! the expensive ones stretch theirs. Refuses to cut a read short: that cannot be done in the kernel.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// The longest wait that one read can cause, so that a device that hung once comes back soon.
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
+
+/// Shared by all threads that read under rtnl.
+#[derive(Debug)]
+pub struct RtnlBudget {
+    limit: f64,
+    demands: Mutex<BTreeMap<u64, f64>>,
+}
+
+impl RtnlBudget {
+    /// A budget of `limit`, a share of wall time between 0 and 1.
+    #[must_use]
+    pub const fn new(limit: f64) -> Self {
+        Self { limit, demands: Mutex::new(BTreeMap::new()) }
+    }
+
+    /// Settles a read of `took` by feed `id`, which would like to read every `interval`. Returns how long it
+    /// must stay away from rtnl now.
+    pub fn settle(&self, id: u64, took: Duration, interval: Duration) -> Duration {
+        let mut demands = self.demands.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = took.as_secs_f64() / interval.as_secs_f64().max(1e-9);
+        let demand = demands.entry(id).or_insert(now);
+        *demand += (now - *demand) / 8.0;
+        let own = *demand;
+        let total: f64 = demands.values().sum();
+        if total <= self.limit {
+            return Duration::ZERO;
+        }
+        let level = water_level(demands.values().copied(), self.limit);
+        drop(demands);
+        if own <= level || level <= 0.0 {
+            return Duration::ZERO;
+        }
+        let wait = took.as_secs_f64() * (1.0 / level - 1.0);
+        Duration::try_from_secs_f64(wait.max(0.0)).unwrap_or(LONGEST_WAIT).min(LONGEST_WAIT)
+    }
+
+    /// Forgets a feed that ended.
+    pub fn forget(&self, id: u64) {
+        self.demands.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+    }
+}
+
+/// The share `level` for which the demands, each cut to `level`, sum to `limit`.
+fn water_level(demands: impl Iterator<Item = f64>, limit: f64) -> f64 {
+    let mut sorted: Vec<f64> = demands.collect();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let mut left = limit;
+    let mut others = u32::try_from(sorted.len()).unwrap_or(u32::MAX);
+    for demand in sorted {
+        let share = left / f64::from(others.max(1));
+        if demand > share {
+            return share;
+        }
+        left -= demand;
+        others = others.saturating_sub(1);
+    }
+    limit
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    /// Runs feeds with the given read times against one budget for a minute of virtual time and returns
+    /// each one's share of wall time and mean interval.
+    fn run(limit: f64, interval: Duration, reads: &[Duration]) -> Vec<(f64, Duration)> {
+        let budget = RtnlBudget::new(limit);
+        let mut next = vec![Duration::ZERO; reads.len()];
+        let mut spent = vec![(Duration::ZERO, 0_u32); reads.len()];
+        let end = Duration::from_mins(1);
+        while let Some((id, now)) =
+            next.iter().copied().enumerate().min_by_key(|(_, at)| *at).filter(|(_, at)| *at < end)
+        {
+            let took = reads[id];
+            let wait = budget.settle(id as u64, took, interval);
+            next[id] = now + (took + wait).max(interval);
+            spent[id].0 += took;
+            spent[id].1 += 1;
+        }
+        let share = |(time, count): (Duration, u32)| (time.as_secs_f64() / 60.0, end / count);
+        spent.into_iter().map(share).collect()
+    }
+
+    #[test]
+    fn cheap_reads_keep_their_interval() {
+        for (_, interval) in run(0.1, 10 * MS, &[MS / 20; 8]) {
+            assert!(interval <= 10 * MS + MS / 100, "{interval:?}");
+        }
+    }
+
+    #[test]
+    fn slow_reads_stay_within_the_budget() {
+        for count in [1, 3, 8] {
+            let shares = run(0.1, 10 * MS, &vec![20 * MS; count]);
+            let total: f64 = shares.iter().map(|(share, _)| share).sum();
+            assert!(total <= 0.105, "{count} NICs took {total} of wall time");
+            assert!(total >= 0.08, "{count} NICs left the budget unused: {total}");
+        }
+    }
+
+    #[test]
+    fn one_slow_nic_does_not_stretch_the_others() {
+        let shares = run(0.1, 10 * MS, &[20 * MS, MS / 20, MS / 20, MS / 20]);
+        assert!(shares[0].1 > 200 * MS, "{shares:?}");
+        for (_, interval) in &shares[1..] {
+            assert!(*interval <= 10 * MS + MS / 100, "{shares:?}");
+        }
+    }
+
+    #[test]
+    fn a_device_that_hung_is_back_in_seconds() {
+        let budget = RtnlBudget::new(0.1);
+        assert_eq!(budget.settle(0, MS / 20, 10 * MS), Duration::ZERO);
+        assert_eq!(budget.settle(0, Duration::from_secs(3), 10 * MS), LONGEST_WAIT);
+        let waits: Vec<_> = (0..100).map(|_| budget.settle(0, MS / 20, 10 * MS)).collect();
+        assert!(waits.iter().sum::<Duration>() < Duration::from_secs(1), "{waits:?}");
+        assert_eq!(waits.last(), Some(&Duration::ZERO));
+        budget.forget(0);
+    }
+}
