@@ -1,3 +1,7 @@
 //! The `roce_exporter` program.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    roce_exporter::app::run(std::env::args_os())
+}

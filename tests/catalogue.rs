@@ -40,8 +40,8 @@ fn uses(table: Table, driver: &str, names: &[&str]) -> Vec<NameUse> {
 
 /// What the plan makes of a value that is the same for all names.
 fn gather(plan: &Plan, value_at: impl Fn(usize) -> u64) -> Vec<u64> {
-    let value = |term: &(u32, u32)| {
-        value_at(plan.wanted[term.0 as usize] as usize).checked_mul(u64::from(term.1)).unwrap()
+    let value = |term: &(u32, u64)| {
+        value_at(plan.wanted[term.0 as usize] as usize).checked_mul(term.1).unwrap()
     };
     plan.terms.iter().map(|terms| terms.iter().map(value).sum()).collect()
 }

@@ -96,8 +96,8 @@ fn each_flag_is_heard() {
         (settings.sysfs, settings.procfs),
         (PathBuf::from(&directory), PathBuf::from(&directory))
     );
-    assert!(settings.devices.admits("eth1"));
-    assert!(!settings.devices.admits("eth0") && !settings.devices.admits("veth1"));
+    assert!(settings.devices.admits("eth1", true));
+    assert!(!settings.devices.admits("eth0", true) && !settings.devices.admits("veth1", true));
     assert_eq!(settings.catalogue_file, Some(PathBuf::from(table)));
     assert!(settings.raw.include.unwrap().is_match("rx_x"));
     assert_eq!(settings.raw.max, 7);
@@ -120,7 +120,7 @@ fn flags_stand_before_or_after_the_command() {
 
 #[test]
 fn commands_carry_their_arguments() {
-    let demo = DemoSettings { scenario: None, seed: 1, hosts: 4, list: false };
+    let demo = DemoSettings { scenario: None, seed: 1, hosts: 1, list: false };
     assert_eq!(load(&["demo"]).unwrap().command, Command::Demo(demo));
     let demo = DemoSettings { scenario: Some("incast".to_owned()), seed: 9, hosts: 2, list: true };
     let arguments = ["demo", "--scenario=incast", "--seed", "9", "--hosts=2", "--list"];
@@ -181,7 +181,7 @@ fn flag_wins_over_file_and_file_over_default() {
     assert!((settings.sampler.rtnl_budget - 0.5).abs() < f64::EPSILON);
     assert!(settings.raw.include.unwrap().is_match("a"));
     assert_eq!(settings.raw.max, 5);
-    assert!(settings.devices.admits("eth1") && !settings.devices.admits("eth9"));
+    assert!(settings.devices.admits("eth1", true) && !settings.devices.admits("eth9", true));
     assert_eq!((settings.log.level, settings.log.format), (LogLevel::Error, LogFormat::Json));
 
     let flags = [

@@ -111,9 +111,9 @@ impl<'a> Resolution<'a> {
             plan.counters.push(plan_counter(key.clone(), first.counter));
             let terms = candidates.iter().filter_map(|candidate| {
                 let place = place(candidate.position)?;
-                Some(factors(candidate.counter.factor).map(move |factor| (place, factor)))
+                Some((place, candidate.counter.factor))
             });
-            plan.terms.push(terms.flatten().collect());
+            plan.terms.push(terms.collect());
         }
         plan.raw =
             raw.into_iter().filter_map(|(position, name)| Some((place(position)?, name))).collect();
@@ -156,14 +156,6 @@ fn plan_counter(key: CounterKey, counter: &Counter) -> PlanCounter {
         width: counter.width,
         freshness: counter.freshness,
     }
-}
-
-/// A factor as factors of a plan's terms, which have 32 bits: the high word of be2net's octets is worth
-/// 2^32 and so takes two terms.
-fn factors(factor: u64) -> impl Iterator<Item = u32> {
-    let whole =
-        std::iter::repeat_n(u32::MAX, usize::try_from(factor / u64::from(u32::MAX)).unwrap_or(0));
-    whole.chain(u32::try_from(factor % u64::from(u32::MAX)).ok().filter(|rest| *rest > 0))
 }
 
 /// Names outside the counters that the operator asked for. Two names that look the same once printable

@@ -15,11 +15,12 @@ use super::settings::{
     Command, DEFAULT_DECODE_TABLE, DEFAULT_DEMO_HOSTS, DEFAULT_DEMO_SEED, DEFAULT_INTERVAL,
     DEFAULT_LOG_FORMAT, DEFAULT_LOG_LEVEL, DEFAULT_MAX_REQUESTS, DEFAULT_PORT, DEFAULT_PROCFS,
     DEFAULT_RAW_MAX, DEFAULT_RTNL_BUDGET, DEFAULT_SYSFS, DEFAULT_TELEMETRY_PATH, DEMO_HOSTS,
-    DecodeInput, DecodeSettings, DecodeTable, DemoSettings, DeviceFilter, INTERVAL, LogFormat,
-    LogLevel, LogSettings, MAX_REQUESTS, RAW_MAX, RTNL_BUDGET, RawSettings, SamplerSettings,
-    Settings, WebSettings,
+    DecodeInput, DecodeSettings, DecodeTable, DemoSettings, INTERVAL, LogFormat, LogLevel,
+    LogSettings, MAX_REQUESTS, RAW_MAX, RTNL_BUDGET, RawSettings, SamplerSettings, Settings,
+    WebSettings,
 };
 use super::{duration, value};
+use crate::model::DeviceFilter;
 
 impl Settings {
     /// Checks flags and, if one is named, the settings file. Depends on nothing else and binds nothing, so that

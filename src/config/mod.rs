@@ -19,6 +19,6 @@ pub use address::{InvalidAddress, ListenAddress};
 pub use cli::{Cli, command, parse_from};
 pub use errors::{Place, Problem, SettingsErrors};
 pub use settings::{
-    Command, DEFAULT_PORT, DecodeInput, DecodeSettings, DecodeTable, DemoSettings, DeviceFilter,
-    LogFormat, LogLevel, LogSettings, RawSettings, SamplerSettings, Settings, WebSettings,
+    Command, DEFAULT_PORT, DecodeInput, DecodeSettings, DecodeTable, DemoSettings, LogFormat,
+    LogLevel, LogSettings, RawSettings, SamplerSettings, Settings, WebSettings,
 };

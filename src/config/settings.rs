@@ -12,6 +12,7 @@ use std::time::Duration;
 use regex::Regex;
 
 use super::address::ListenAddress;
+use crate::model::DeviceFilter;
 
 /// The TCP port of the exporter.
 pub const DEFAULT_PORT: u16 = 10479;
@@ -25,7 +26,7 @@ pub(super) const DEFAULT_RAW_MAX: usize = 100;
 pub(super) const DEFAULT_LOG_LEVEL: LogLevel = LogLevel::Info;
 pub(super) const DEFAULT_LOG_FORMAT: LogFormat = LogFormat::Logfmt;
 pub(super) const DEFAULT_DEMO_SEED: u64 = 1;
-pub(super) const DEFAULT_DEMO_HOSTS: u16 = 4;
+pub(super) const DEFAULT_DEMO_HOSTS: u16 = 1;
 pub(super) const DEFAULT_DECODE_TABLE: DecodeTable = DecodeTable::Ethtool;
 
 pub(super) const MAX_REQUESTS: RangeInclusive<usize> = 0..=10_000;
@@ -118,24 +119,6 @@ pub struct WebSettings {
     pub max_requests: Option<NonZeroUsize>,
     /// Whether `process_*` metrics are served.
     pub exporter_metrics: bool,
-}
-
-/// Which devices are read: those that the include matches, without those that the exclude matches.
-#[derive(Clone, Debug, Default)]
-pub struct DeviceFilter {
-    /// Matches whole names; none admits every name.
-    pub include: Option<Regex>,
-    /// Matches whole names; none excludes no name.
-    pub exclude: Option<Regex>,
-}
-
-impl DeviceFilter {
-    /// Whether the device of this name is read.
-    #[must_use]
-    pub fn admits(&self, name: &str) -> bool {
-        self.include.as_ref().is_none_or(|include| include.is_match(name))
-            && !self.exclude.as_ref().is_some_and(|exclude| exclude.is_match(name))
-    }
 }
 
 /// When devices are read.

@@ -29,6 +29,8 @@ macro_rules! labels {
 }
 
 labels! {
+    /// What a ratio is made of.
+    Basis = "basis",
     /// Git branch of the build.
     Branch = "branch",
     /// Number of a packet buffer, buffer group or FIFO.

@@ -158,13 +158,24 @@ fn skipped_series(family: &Family, skipped: Skipped) -> Vec<Series> {
     counts.into_iter().map(series).collect()
 }
 
+/// The series of drivers' counters alone.
+pub(super) fn gather_counters(scrape: &Scrape<'_>) -> Vec<Vec<Series>> {
+    let mut table = gather(scrape);
+    for (family, series) in FAMILIES.iter().zip(&mut table) {
+        if !matches!(family.origin, Origin::Counter(..)) {
+            series.clear();
+        }
+    }
+    table
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
     use std::sync::Arc;
 
     use super::*;
-    use crate::engine::{CounterFigures, SamplingFigures};
+    use crate::engine::{CounterFigures, PauseSummary, SamplingFigures};
     use crate::model::{
         Feed, Freshness, Monotonic, Plan, Priority, ReadingKind, SourceKind, Width,
     };
@@ -198,6 +209,7 @@ mod tests {
             },
             driver: "mlx5_core".into(),
             counters: CounterFigures { plan, totals, raw: Vec::new(), resets: 0 },
+            pause: PauseSummary::default(),
             sampling: SamplingFigures::new(),
         }
     }

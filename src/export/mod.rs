@@ -41,9 +41,29 @@ pub fn encode(
     out: &mut String,
 ) -> Result<(), fmt::Error> {
     let scrape = gather::Scrape { snapshot, build, process };
-    let exposition = encoding::Exposition { table: gather::gather(&scrape) };
+    write(gather::gather(&scrape), format, out)
+}
+
+/// Writes the drivers' counters of a snapshot alone, as for a captured text that nobody samples.
+///
+/// # Errors
+/// As [`encode`].
+pub fn encode_counters(
+    snapshot: &Snapshot,
+    format: Format,
+    out: &mut String,
+) -> Result<(), fmt::Error> {
+    let scrape = gather::Scrape { snapshot, build: &BuildInfo::default(), process: None };
+    write(gather::gather_counters(&scrape), format, out)
+}
+
+fn write(
+    table: Vec<Vec<series::Series>>,
+    format: Format,
+    out: &mut String,
+) -> Result<(), fmt::Error> {
     let mut registry = Registry::default();
-    registry.register_collector(Box::new(exposition));
+    registry.register_collector(Box::new(encoding::Exposition { table }));
     match format {
         Format::OpenMetrics100 => text::encode(out, &registry),
         Format::Text004 => prometheus_text::encode(out, &registry),

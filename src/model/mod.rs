@@ -5,6 +5,7 @@
 mod device;
 mod feed;
 mod figures;
+mod filter;
 mod key;
 mod plan;
 mod quantity;
@@ -15,6 +16,7 @@ mod time;
 pub use device::{BitsPerSecond, DeviceFacts, LinkFacts, LinkLayer, RdmaPort};
 pub use feed::{Feed, SourceKind};
 pub use figures::Histogram;
+pub use filter::DeviceFilter;
 pub use key::{CounterKey, Direction, Index, InvalidPriority, Priority};
 pub use plan::{Freshness, Plan, PlanCounter, Unit, Width};
 pub use quantity::{Quantity, ReadingKind};

@@ -94,7 +94,7 @@ pub struct Plan {
     /// Positions in the set of names that must be read, ascending, none twice.
     pub wanted: Vec<u32>,
     /// For each counter the terms whose sum it is. A term is a position in `wanted` and a factor.
-    pub terms: Vec<Vec<(u32, u32)>>,
+    pub terms: Vec<Vec<(u32, u64)>>,
     /// Uncatalogued names that the operator asked for: position in `wanted` and the name.
     pub raw: Vec<(u32, String)>,
 }

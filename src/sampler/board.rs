@@ -23,7 +23,6 @@ pub struct Slot {
     link: Mutex<LinkFacts>,
     /// The interval that the feed's thread now tries to keep, in nanoseconds; for staleness.
     target: AtomicU64,
-    names_epoch: Arc<AtomicU64>,
 }
 
 impl Slot {
@@ -45,7 +44,6 @@ impl Slot {
             }),
             link: Mutex::default(),
             target: AtomicU64::new(0),
-            names_epoch: Arc::default(),
         }
     }
 
@@ -72,12 +70,6 @@ impl Slot {
     #[must_use]
     pub fn link(&self) -> LinkFacts {
         *self.link.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// What to move when the names of this feed's counters may have changed.
-    #[must_use]
-    pub fn names_epoch(&self) -> Arc<AtomicU64> {
-        Arc::clone(&self.names_epoch)
     }
 
     fn figures_at(&self, now: Monotonic) -> FeedFigures {

@@ -91,7 +91,7 @@ impl FeedThread {
             source
         } else {
             let set = self.host.open(&self.feed)?;
-            let epoch = self.slot.names_epoch();
+            let epoch = self.host.names_epoch(&self.feed);
             state.source.insert(PlannedSource::new(set, self.rules.clone(), epoch))
         };
         let before = Arc::clone(&state.sample.plan);

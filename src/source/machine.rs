@@ -8,32 +8,14 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use regex::Regex;
-
 use super::ethtool::{EthtoolStatistics, KernelCalls};
 use super::rdma_sysfs::RdmaSysfs;
 use super::sysfs::SysfsRoot;
 use super::system_call::EthtoolSocket;
 use super::{CounterSet, Discovery, FoundFeed, Host, SourceError};
-use crate::model::{BitsPerSecond, DeviceFacts, Feed, LinkFacts, LinkLayer, RdmaPort, SourceKind};
-
-/// Which devices are looked at at all.
-#[derive(Clone, Debug, Default)]
-pub struct DeviceFilter {
-    /// Only these; also netdevs without a device behind them.
-    pub include: Option<Regex>,
-    /// Never these.
-    pub exclude: Option<Regex>,
-}
-
-impl DeviceFilter {
-    /// Whether a device of this name is looked at. `physical`: it has a device behind it.
-    #[must_use]
-    pub fn admits(&self, name: &str, physical: bool) -> bool {
-        let wanted = self.include.as_ref().map_or(physical, |include| include.is_match(name));
-        wanted && !self.exclude.as_ref().is_some_and(|exclude| exclude.is_match(name))
-    }
-}
+use crate::model::{
+    BitsPerSecond, DeviceFacts, DeviceFilter, Feed, LinkFacts, LinkLayer, RdmaPort, SourceKind,
+};
 
 /// Turns the driver of an RDMA device's bus device, and the RDMA device's name, into the catalogue's key.
 pub type RdmaTableKey = dyn Fn(&str, &str) -> String + Send + Sync;

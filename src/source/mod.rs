@@ -16,12 +16,14 @@ mod system_call;
 pub use clock::{monotonic_now, unix_seconds_now};
 pub use error::{SourceError, reason_of};
 pub use ethtool::{EthtoolStatistics, KernelCalls, StatisticsCalls};
-pub use machine::{DeviceFilter, MachineHost, RdmaTableKey};
+pub use machine::{MachineHost, RdmaTableKey};
 pub use planned::{PlanRules, PlannedSource};
 pub use rdma_sysfs::{PORT_COUNTERS_PREFIX, RdmaSysfs};
 pub use sysfs::{KeptFile, SysfsRoot};
 pub use system_call::{DriverInfo, EthtoolSocket, NAME_SLOT, Request};
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use crate::model::{DeviceFacts, Feed, Reading};
@@ -85,4 +87,11 @@ pub trait Host: Send + Sync {
     /// # Errors
     /// When the device is gone or the interface cannot be opened.
     fn open(&self, feed: &Feed) -> Result<Box<dyn CounterSet>, SourceError>;
+
+    /// What moves when the names of this source's counters may have changed, for those who sample it. A host
+    /// that learns of no events gives one that never moves.
+    fn names_epoch(&self, feed: &Feed) -> Arc<AtomicU64> {
+        let _ = feed;
+        Arc::default()
+    }
 }

@@ -140,11 +140,14 @@ fn copy_by_plan(plan: &Plan, gathered: &[Reading], sample: &mut Sample) {
     }
 }
 
-fn sum(counter: &PlanCounter, gathered: &[Reading], terms: &[(u32, u32)]) -> Reading {
+fn sum(counter: &PlanCounter, gathered: &[Reading], terms: &[(u32, u64)]) -> Reading {
     let mut total = 0_u64;
     for (position, factor) in terms {
         match term(counter, gathered, *position, *factor) {
-            Reading::Value(value) => total = total.wrapping_add(value),
+            Reading::Value(value) => match total.checked_add(value) {
+                Some(sum) => total = sum,
+                None => return Reading::Missing(Reason::OutOfRange),
+            },
             missing @ Reading::Missing(_) => return missing,
         }
     }
@@ -153,7 +156,7 @@ fn sum(counter: &PlanCounter, gathered: &[Reading], terms: &[(u32, u32)]) -> Rea
 
 /// One raw value in the counter's unit. All bits set at a width of 32 or more is no count: firmware says so
 /// of counters it lacks, and a dead PCI device reads so.
-fn term(counter: &PlanCounter, gathered: &[Reading], position: u32, factor: u32) -> Reading {
+fn term(counter: &PlanCounter, gathered: &[Reading], position: u32, factor: u64) -> Reading {
     let raw = gathered.get(position as usize).copied();
     let value = match raw.unwrap_or(Reading::Missing(Reason::NamesChanged)) {
         Reading::Value(value) => value,
@@ -164,7 +167,7 @@ fn term(counter: &PlanCounter, gathered: &[Reading], position: u32, factor: u32)
     if whole || value == u64::MAX {
         return Reading::Missing(Reason::AllOnes);
     }
-    let scaled = value.checked_mul(u64::from(factor));
+    let scaled = value.checked_mul(factor);
     scaled.map_or(Reading::Missing(Reason::OutOfRange), Reading::Value)
 }
 

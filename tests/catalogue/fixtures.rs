@@ -98,10 +98,10 @@ fn unit(unit: Unit) -> &'static str {
 }
 
 /// Absent when one of its parts is.
-fn value(plan: &Plan, terms: &[(u32, u32)], values: &[Option<u64>]) -> Option<u64> {
+fn value(plan: &Plan, terms: &[(u32, u64)], values: &[Option<u64>]) -> Option<u64> {
     terms.iter().try_fold(0_u64, |sum, (place, factor)| {
         let position = plan.wanted[*place as usize] as usize;
-        sum.checked_add(values[position]?.checked_mul(u64::from(*factor))?)
+        sum.checked_add(values[position]?.checked_mul(*factor)?)
     })
 }
 

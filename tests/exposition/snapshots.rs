@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use roce_exporter::engine::{CounterFigures, FeedFigures, SamplingFigures, Snapshot};
+use roce_exporter::engine::{CounterFigures, FeedFigures, PauseSummary, SamplingFigures, Snapshot};
 use roce_exporter::model::{
     CounterKey, DeviceFacts, Direction, Feed, Freshness, Index, LinkFacts, LinkLayer, Monotonic,
     Plan, PlanCounter, Priority, Quantity, RdmaPort, ReadingKind, Reason, SourceKind, Unit, Width,
@@ -48,7 +48,13 @@ pub fn figures(feed: Feed, driver: &str, counted: Vec<Counted>) -> FeedFigures {
     let (counters, totals) = counted.into_iter().unzip();
     let plan = Arc::new(Plan { counters, ..Plan::default() });
     let counters = CounterFigures { plan, totals, raw: Vec::new(), resets: 0 };
-    FeedFigures { feed, driver: driver.into(), counters, sampling: SamplingFigures::new() }
+    FeedFigures {
+        feed,
+        driver: driver.into(),
+        counters,
+        pause: PauseSummary::default(),
+        sampling: SamplingFigures::new(),
+    }
 }
 
 pub fn with_raw(mut figures: FeedFigures, raw: &[(&str, Option<u64>)]) -> FeedFigures {

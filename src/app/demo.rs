@@ -1,0 +1,49 @@
+//! `roce_exporter demo`: simulated NICs instead of this machine's, through the very same rooms.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use super::serve::{MakeHost, serve};
+use crate::catalogue::Catalogue;
+use crate::config::{Cli, DemoSettings, Settings};
+use crate::log::LevelHandle;
+use crate::source::simulated::{Scenario, Simulation, SimulationOptions};
+use crate::source::{Host, monotonic_now};
+
+/// Serves simulated hosts, each further one a port higher.
+///
+/// # Errors
+/// For an unknown scenario, and as serving this machine.
+pub(super) fn demo(
+    demo: &DemoSettings,
+    cli: &Cli,
+    settings: &Settings,
+    catalogue: &Arc<Catalogue>,
+    level: LevelHandle,
+) -> anyhow::Result<()> {
+    let options = SimulationOptions {
+        scenario: demo.scenario.as_deref(),
+        seed: demo.seed,
+        hosts: usize::from(demo.hosts),
+    };
+    let simulation = Simulation::new(options, Arc::new(monotonic_now))?;
+    let hosts = simulation.hosts().into_iter().map(|host| -> MakeHost {
+        let host: Arc<dyn Host> = Arc::new(host);
+        Box::new(move |_, _| Arc::clone(&host))
+    });
+    serve(hosts.collect(), cli, settings, catalogue, level)
+}
+
+/// Lists the scenarios.
+///
+/// # Errors
+/// When standard output cannot be written to.
+pub(super) fn list() -> anyhow::Result<()> {
+    let all = Scenario::all();
+    let widest = all.iter().map(|scenario| scenario.name.len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for scenario in all {
+        writeln!(text, "{:widest$}  {}", scenario.name, scenario.summary)?;
+    }
+    super::once::print(&text)
+}

@@ -1,0 +1,106 @@
+//! Wires the rooms together, one module per command.
+//!
+//! Settings are checked before anything is bound or read. Exit codes: 0 done, 1 failed while running, 2 bad
+//! settings. Refuses to judge, encode or read by itself.
+
+mod decode;
+mod listen;
+mod once;
+mod serve;
+
+use std::ffi::OsString;
+use std::fs;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::Context;
+
+use serve::MakeHost;
+
+use crate::catalogue::{Catalogue, RawSelection};
+use crate::config::{Cli, Command, Settings, SettingsErrors, parse_from};
+use crate::engine::StormSettings;
+use crate::log;
+use crate::sampler::SamplerOptions;
+use crate::source::{MachineHost, SysfsRoot};
+
+/// How often the machine is looked at again.
+const DISCOVERY_PERIOD: std::time::Duration = std::time::Duration::from_secs(5);
+
+/// Runs the program with these arguments, the first being its name.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let cli = match parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Nobody is left to tell when standard output is closed.
+            let _ = error.print();
+            return u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from);
+        }
+    };
+    let settings = match Settings::load(&cli) {
+        Ok(settings) => settings,
+        Err(errors) => {
+            eprintln!("{errors}");
+            return ExitCode::from(SettingsErrors::EXIT_CODE);
+        }
+    };
+    let catalogue = match load_catalogue(&settings) {
+        Ok(catalogue) => Arc::new(catalogue),
+        Err(error) => {
+            eprintln!("{error:#}");
+            return ExitCode::from(SettingsErrors::EXIT_CODE);
+        }
+    };
+    if settings.check_only {
+        println!("settings are good");
+        return ExitCode::SUCCESS;
+    }
+    match execute(&cli, &settings, &catalogue) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("roce_exporter: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn execute(cli: &Cli, settings: &Settings, catalogue: &Arc<Catalogue>) -> anyhow::Result<()> {
+    match &settings.command {
+        Command::Decode(decode) => decode::decode(decode, catalogue),
+        Command::Once => {
+            log::init(settings.log)?;
+            once::once(settings, catalogue)
+        }
+        Command::Demo(_) => anyhow::bail!("x"),
+        Command::Serve => {
+            let level = log::init(settings.log)?;
+            let host: MakeHost =
+                Box::new(|settings, catalogue| Arc::new(machine(settings, catalogue)));
+            serve::serve(vec![host], cli, settings, catalogue, level)
+        }
+    }
+}
+
+/// The catalogue with the operator's file, if there is one.
+fn load_catalogue(settings: &Settings) -> anyhow::Result<Catalogue> {
+    let catalogue = Catalogue::embedded().context("the program's own catalogue")?;
+    let Some(path) = &settings.catalogue_file else { return Ok(catalogue) };
+    let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    Ok(catalogue.with_file(&text, &path.display().to_string())?)
+}
+
+fn machine(settings: &Settings, catalogue: &Arc<Catalogue>) -> MachineHost {
+    let catalogue = Arc::clone(catalogue);
+    let key = move |bus: &str, rdma: &str| catalogue.rdma_table_key(bus, rdma);
+    MachineHost::new(SysfsRoot::new(&settings.sysfs), settings.devices.clone(), Box::new(key))
+}
+
+fn sampler_options(settings: &Settings) -> SamplerOptions {
+    SamplerOptions {
+        interval: settings.sampler.interval,
+        rtnl_budget: settings.sampler.rtnl_budget,
+        storm: StormSettings::default(),
+        raw: RawSelection { pattern: settings.raw.include.clone(), cap: settings.raw.max },
+        discovery_period: DISCOVERY_PERIOD,
+    }
+}
