@@ -8,6 +8,7 @@ mod clock;
 mod error;
 mod ethtool;
 mod machine;
+pub mod netlink;
 mod planned;
 mod rdma_sysfs;
 mod sysfs;

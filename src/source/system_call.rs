@@ -1,4 +1,4 @@
-//! The one file with `unsafe`: `SIOCETHTOOL`, which no crate covers.
+//! The one file with `unsafe`: `SIOCETHTOOL` and a netlink option, which no safe crate covers.
 //!
 //! Everything here is a read that any user may make: the commands are on the kernel's list that needs no
 //! capability (`net/ethtool/ioctl.c`, `dev_ethtool`). Callers get values and an errno, never a pointer.
@@ -138,11 +138,7 @@ impl EthtoolSocket {
         // reply. The kernel keeps neither pointer.
         let answer =
             unsafe { libc::ioctl(self.socket.as_raw_fd(), SIOCETHTOOL as _, &raw mut interface) };
-        if answer < 0 {
-            let error = std::io::Error::last_os_error();
-            return Err(error.raw_os_error().map_or(Errno::IO, Errno::from_raw_os_error));
-        }
-        Ok(())
+        if answer < 0 { Err(last_errno()) } else { Ok(()) }
     }
 
     /// `ETHTOOL_GDRVINFO`. Takes rtnl.
@@ -248,6 +244,30 @@ impl EthtoolSocket {
         let speed = request.get_u32(4);
         Ok((speed != SPEED_UNKNOWN && speed != 0).then_some(speed))
     }
+}
+
+/// Asks for words with the errors of a netlink socket (`NETLINK_EXT_ACK`, Linux 4.12).
+///
+/// # Errors
+/// The errno of `setsockopt(2)`.
+pub(super) fn ask_for_extended_errors(socket: &OwnedFd) -> Result<(), Errno> {
+    let on: libc::c_int = 1;
+    // SAFETY: the option's value is an `int` that lives during the call; its size is given.
+    let answer = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_NETLINK,
+            libc::NETLINK_EXT_ACK,
+            (&raw const on).cast(),
+            libc::socklen_t::try_from(mem::size_of_val(&on)).unwrap_or(4),
+        )
+    };
+    if answer < 0 { Err(last_errno()) } else { Ok(()) }
+}
+
+fn last_errno() -> Errno {
+    let error = std::io::Error::last_os_error();
+    error.raw_os_error().map_or(Errno::IO, Errno::from_raw_os_error)
 }
 
 #[cfg(test)]
