@@ -8,7 +8,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -26,19 +26,17 @@ const STACK_BYTES: usize = 256 * 1024;
 /// How long stopping waits for threads.
 const STOP_PATIENCE: Duration = Duration::from_millis(500);
 
+/// How often the host is looked at where it tells of changes by itself.
+const SLOW_LOOK: Duration = Duration::from_mins(1);
+/// Changes come in groups; what follows within this time is looked at together.
+const SETTLING: Duration = Duration::from_millis(20);
+
 /// The running sampler.
 #[derive(Debug)]
 pub struct Sampler {
-    wake: Sender<Wake>,
+    wake: SyncSender<()>,
+    stop: Arc<AtomicBool>,
     thread: JoinHandle<()>,
-}
-
-/// Why the supervisor should look now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Wake {
-    /// A feed ended or an event said that devices changed.
-    Look,
-    Stop,
 }
 
 impl Sampler {
@@ -52,7 +50,9 @@ impl Sampler {
         options: SamplerOptions,
         board: Arc<Board>,
     ) -> io::Result<Self> {
-        let (wake, wakes) = channel();
+        // One pending look is enough, however many changes ask for it.
+        let (wake, wakes) = sync_channel(1);
+        let stop = Arc::new(AtomicBool::new(false));
         let budget = Arc::new(RtnlBudget::new(options.rtnl_budget));
         let mut supervisor = Supervisor {
             host,
@@ -60,29 +60,38 @@ impl Sampler {
             options,
             board,
             budget,
-            stop: Arc::default(),
+            stop: Arc::clone(&stop),
             wake: wake.clone(),
             running: BTreeMap::new(),
             started: 0,
         };
         let thread =
             Builder::new().name("supervisor".to_owned()).spawn(move || supervisor.run(&wakes))?;
-        Ok(Self { wake, thread })
+        Ok(Self { wake, stop, thread })
     }
 
     /// Looks for new and gone devices now.
     pub fn look_now(&self) {
-        // The supervisor ends only by `stop`; a wake after that has nobody to reach.
-        let _ = self.wake.send(Wake::Look);
+        look(&self.wake);
     }
 
-    /// Stops all threads; one that hangs in the kernel is left behind.
+    /// Stops all threads. One that hangs in the kernel is left behind.
     pub fn stop(self) {
-        let _ = self.wake.send(Wake::Stop);
-        if self.thread.join().is_err() {
-            tracing::error!("the supervisor had failed");
+        self.stop.store(true, Ordering::Release);
+        look(&self.wake);
+        let started = Instant::now();
+        while !self.thread.is_finished() && started.elapsed() < STOP_PATIENCE * 2 {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        if !self.thread.is_finished() {
+            tracing::warn!("the kernel does not answer; its devices are left as they are");
         }
     }
+}
+
+/// Asks the supervisor to look. It need not be told twice, nor after it ended.
+fn look(wake: &SyncSender<()>) {
+    let _ = wake.try_send(());
 }
 
 struct Running {
@@ -101,20 +110,27 @@ struct Supervisor {
     board: Arc<Board>,
     budget: Arc<RtnlBudget>,
     stop: Arc<AtomicBool>,
-    wake: Sender<Wake>,
+    wake: SyncSender<()>,
     running: BTreeMap<Feed, Running>,
     started: u64,
 }
 
 impl Supervisor {
-    fn run(&mut self, wakes: &Receiver<Wake>) {
-        loop {
+    fn run(&mut self, wakes: &Receiver<()>) {
+        let wake = self.wake.clone();
+        let watch = self.host.watch(Box::new(move || look(&wake)));
+        let period = watch.as_ref().map_or(self.options.discovery_period, |_| SLOW_LOOK);
+        while !self.stop.load(Ordering::Acquire) {
             let found = self.host.discover();
             self.reconcile(&found);
             self.board.set_devices(found.devices);
-            match wakes.recv_timeout(self.options.discovery_period) {
-                Ok(Wake::Stop) | Err(RecvTimeoutError::Disconnected) => break,
-                Ok(Wake::Look) | Err(RecvTimeoutError::Timeout) => {}
+            match wakes.recv_timeout(period) {
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => {}
+                Ok(()) => {
+                    std::thread::sleep(SETTLING);
+                    while wakes.try_recv().is_ok() {}
+                }
             }
         }
         self.stop_all();
@@ -157,18 +173,17 @@ impl Supervisor {
             budget: Arc::clone(&self.budget),
             slot: Arc::clone(&slot),
             stop: Arc::clone(&stop),
+            stop_all: Arc::clone(&self.stop),
         };
         let ended = Arc::new(AtomicBool::new(false));
-        let (wake, stopping) = (self.wake.clone(), Arc::clone(&self.stop));
+        let wake = self.wake.clone();
         let (board, last_act) = (Arc::clone(&self.board), Arc::clone(&ended));
         let name = format!("{} {}", feed.device, feed.source.as_str());
         let run = move || {
             worker.run();
             board.remove(&worker.feed, &worker.slot);
             last_act.store(true, Ordering::Release);
-            if !stopping.load(Ordering::Acquire) {
-                let _ = wake.send(Wake::Look);
-            }
+            look(&wake);
         };
         match Builder::new().name(name).stack_size(STACK_BYTES).spawn(run) {
             Ok(_) => {
@@ -183,10 +198,6 @@ impl Supervisor {
     }
 
     fn stop_all(&mut self) {
-        self.stop.store(true, Ordering::Release);
-        for running in self.running.values() {
-            running.stop.store(true, Ordering::Release);
-        }
         let started = Instant::now();
         while started.elapsed() < STOP_PATIENCE
             && self.running.values().any(|running| !running.ended.load(Ordering::Acquire))

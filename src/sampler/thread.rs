@@ -34,6 +34,8 @@ pub(super) struct FeedThread {
     pub(super) budget: Arc<RtnlBudget>,
     pub(super) slot: Arc<Slot>,
     pub(super) stop: Arc<AtomicBool>,
+    /// Stops all threads.
+    pub(super) stop_all: Arc<AtomicBool>,
 }
 
 /// What the thread remembers between samples.
@@ -201,7 +203,7 @@ impl FeedThread {
     /// Sleeps until `deadline`. Returns false when told to stop.
     fn sleep_until(&self, deadline: Monotonic) -> bool {
         loop {
-            if self.stop.load(Ordering::Acquire) {
+            if self.stop.load(Ordering::Acquire) || self.stop_all.load(Ordering::Acquire) {
                 return false;
             }
             let now = monotonic_now();
