@@ -5,6 +5,7 @@
 //! very same way. This room refuses to compute a rate, and to know a metric name.
 
 mod error;
+pub mod simulated;
 
 pub use error::{SourceError, reason_of};
 
