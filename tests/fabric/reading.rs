@@ -302,3 +302,18 @@ fn a_position_beyond_the_names_is_missing_and_leaves_the_others_alone() {
     assert!(readings[0].value().unwrap() > 0);
     assert_eq!(readings[1], Reading::Missing(Reason::Invalid));
 }
+
+#[test]
+fn a_panic_elsewhere_does_not_stop_the_readers() {
+    let bench = Bench::new("calm", 4);
+    let mut reader = bench.reader(MLX5, SourceKind::Ethtool);
+    let fabric = bench.simulation.fabric();
+    let panicked = std::thread::spawn(move || {
+        let _held = fabric.lock().unwrap();
+        panic!("poisons the lock");
+    });
+    assert!(panicked.join().is_err());
+    bench.set(SECOND);
+    assert!(reader.read("rx_prio3_bytes") > 0);
+    assert_eq!(bench.host(0).discover().devices.len(), 3);
+}

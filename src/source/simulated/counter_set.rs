@@ -26,25 +26,36 @@ pub(super) struct SimulatedCounters {
     pub(super) version: Option<u64>,
 }
 
-impl SimulatedCounters {
-    /// Waits as long as the device takes, then gives the fabric at the present time.
-    fn enter(&self) -> MutexGuard<'_, Fabric> {
-        let mut fabric = self.present();
-        let delay = fabric.views().get(self.port).map(View::delay).unwrap_or_default();
-        if delay.is_zero() {
-            return fabric;
-        }
-        drop(fabric);
-        (self.sleep)(delay);
-        fabric = self.present();
-        fabric
-    }
+/// The fabric at the present time.
+pub(super) fn present<'fabric>(
+    fabric: &'fabric Mutex<Fabric>,
+    clock: &Clock,
+) -> MutexGuard<'fabric, Fabric> {
+    let mut fabric = lock(fabric);
+    fabric.advance_to(clock());
+    fabric
+}
 
-    fn present(&self) -> MutexGuard<'_, Fabric> {
-        let mut fabric = lock(&self.fabric);
-        fabric.advance_to((self.clock)());
-        fabric
+/// Waits as long as the device makes its reader wait, then gives the fabric at the present time.
+fn enter<'fabric>(
+    fabric: &'fabric Mutex<Fabric>,
+    clock: &Clock,
+    sleep: &Sleep,
+    port: usize,
+) -> MutexGuard<'fabric, Fabric> {
+    let now = present(fabric, clock);
+    let delay = now.views().get(port).map(View::delay).unwrap_or_default();
+    if delay.is_zero() {
+        return now;
     }
+    // Others read meanwhile.
+    drop(now);
+    sleep(delay);
+    present(fabric, clock)
+}
+
+fn no_such_port() -> SourceError {
+    SourceError::Nonsense("no such simulated port".to_owned())
 }
 
 /// Adopts the present set of names. The kernel tells a reader of another count of names, but not of other
@@ -69,25 +80,19 @@ fn follow_names(
 
 impl CounterSet for SimulatedCounters {
     fn names(&mut self) -> Result<Vec<String>, SourceError> {
-        let fabric = self.enter();
-        let gone = || SourceError::Nonsense("no such simulated port".to_owned());
-        let view = fabric.views().get(self.port).ok_or_else(gone)?;
+        let fabric = enter(&self.fabric, &self.clock, &self.sleep, self.port);
+        let view = fabric.views().get(self.port).ok_or_else(no_such_port)?;
         view.check(self.address, self.side)?;
         let (names, counters) = view.names(self.side);
-        let version = view.names_version();
-        drop(fabric);
         self.counters = counters;
-        self.version = Some(version);
+        self.version = Some(view.names_version());
         Ok(names)
     }
 
     fn read(&mut self, wanted: &[u32], readings: &mut [Reading]) -> Result<(), SourceError> {
-        let fabric = Arc::clone(&self.fabric);
-        drop(self.enter());
-        let mut fabric = lock(&fabric);
+        let mut fabric = enter(&self.fabric, &self.clock, &self.sleep, self.port);
         let now = fabric.now().as_nanos();
-        let gone = || SourceError::Nonsense("no such simulated port".to_owned());
-        let (view, live) = fabric.view_and_truth(self.port).ok_or_else(gone)?;
+        let (view, live) = fabric.view_and_truth(self.port).ok_or_else(no_such_port)?;
         view.check(self.address, self.side)?;
         follow_names(view, self.side, &mut self.counters, &mut self.version)?;
         let shot = view.shown(self.side, now, live);

@@ -198,6 +198,7 @@ impl Fabric {
         if loads_changed {
             self.lay_loads();
         }
+        self.network.rates_hold = false;
         self.next_event = self.find_next_event();
     }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use rustix::io::Errno;
 
-use super::counter_set::{SimulatedCounters, lock};
+use super::counter_set::{SimulatedCounters, lock, present};
 use super::fabric::Fabric;
 use super::view::{Side, View};
 use super::{Clock, Simulation, Sleep};
@@ -45,9 +45,7 @@ impl SimulatedHost {
     }
 
     fn present(&self) -> MutexGuard<'_, Fabric> {
-        let mut fabric = lock(&self.fabric);
-        fabric.advance_to((self.clock)());
-        fabric
+        present(&self.fabric, &self.clock)
     }
 
     fn feed(view: &View, side: Side) -> Option<Feed> {

@@ -38,10 +38,10 @@ pub use truth::{
 
 use crate::model::Monotonic;
 
-/// Tells the time that the fabric lives in.
+/// Tells the time that the fabric lives in. Called under the fabric's lock.
 pub type Clock = Arc<dyn Fn() -> Monotonic + Send + Sync>;
 
-/// Waits, as a slow device makes its reader wait.
+/// Waits, as a slow device makes its reader wait. Called without the fabric's lock.
 pub type Sleep = Arc<dyn Fn(Duration) + Send + Sync>;
 
 /// What to simulate.

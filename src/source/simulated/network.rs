@@ -30,6 +30,8 @@ pub(super) struct Network {
     pub(super) busy: bool,
     /// Nothing is about to wait, at the present rates.
     pub(super) steady: bool,
+    /// The rates hold until something changes.
+    pub(super) rates_hold: bool,
     /// Simulated time that may still be spent on short steps, in nanoseconds.
     pub(super) short_credit: u64,
 }
@@ -82,6 +84,7 @@ impl Network {
             levers: Levers::default(),
             busy: false,
             steady: true,
+            rates_hold: false,
             short_credit: 0,
         }
     }

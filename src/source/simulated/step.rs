@@ -36,7 +36,9 @@ const STALL_WARNING_PERCENT: u64 = 85;
 impl Network {
     /// Advances by one step that ends at `until` at the latest.
     pub(super) fn step(&mut self, until: u64) {
-        self.set_rates();
+        if !self.rates_hold {
+            self.set_rates();
+        }
         let dt = self.choose_step(until - self.now);
         self.busy = false;
         self.move_bytes(dt);
@@ -45,6 +47,8 @@ impl Network {
         self.update_uplinks(before);
         self.update_downlinks(before);
         self.update_ports(before);
+        // Nothing waits and nothing will, so that only an event brings other rates.
+        self.rates_hold = self.steady && !self.busy;
     }
 
     /// Sets all rates from the present state.

@@ -47,7 +47,8 @@ pub(super) struct View {
     published: NicTruth,
     rdma_published: NicTruth,
     rdma_expires: u64,
-    baseline: NicTruth,
+    /// What counters had counted when they last started from 0.
+    baseline: Option<Box<NicTruth>>,
     near_wrap: bool,
 }
 
@@ -84,7 +85,7 @@ impl View {
             published: NicTruth::default(),
             rdma_published: NicTruth::default(),
             rdma_expires: 0,
-            baseline: NicTruth::default(),
+            baseline: None,
             near_wrap: false,
         }
     }
@@ -227,8 +228,8 @@ impl View {
     }
 
     /// All counters start from 0. What a cache holds lies before that.
-    const fn count_from(&mut self, live: &NicTruth) {
-        self.baseline = *live;
+    fn count_from(&mut self, live: &NicTruth) {
+        self.baseline = Some(Box::new(*live));
         self.published = *live;
         self.rdma_published = *live;
     }
@@ -293,7 +294,9 @@ impl Shot<'_> {
         if counter.shown.is_gauge() {
             return value;
         }
-        let before = show(counter.shown, counter.number, &self.view.baseline, classes);
+        let baseline = self.view.baseline.as_deref();
+        let before =
+            baseline.map_or(0, |baseline| show(counter.shown, counter.number, baseline, classes));
         let width = Width { bits: counter.bits, saturates: false }.max();
         let ahead = if self.view.near_wrap && counter.bits < 64 { width - BEFORE_WRAP } else { 0 };
         value.saturating_sub(before).wrapping_add(ahead) & width
