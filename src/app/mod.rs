@@ -4,6 +4,7 @@
 //! settings. Refuses to judge, encode or read by itself.
 
 mod decode;
+mod demo;
 mod listen;
 mod once;
 mod serve;
@@ -67,11 +68,15 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 fn execute(cli: &Cli, settings: &Settings, catalogue: &Arc<Catalogue>) -> anyhow::Result<()> {
     match &settings.command {
         Command::Decode(decode) => decode::decode(decode, catalogue),
+        Command::Demo(demo) if demo.list => demo::list(),
         Command::Once => {
             log::init(settings.log)?;
             once::once(settings, catalogue)
         }
-        Command::Demo(_) => anyhow::bail!("x"),
+        Command::Demo(demo) => {
+            let level = log::init(settings.log)?;
+            demo::demo(demo, cli, settings, catalogue, level)
+        }
         Command::Serve => {
             let level = log::init(settings.log)?;
             let host: MakeHost =

@@ -13,6 +13,7 @@ pub mod netlink;
 mod planned;
 mod rdma_netlink;
 mod rdma_sysfs;
+pub mod simulated;
 mod sysfs;
 mod system_call;
 
