@@ -37,7 +37,7 @@ impl RtnlBudget {
         if total <= self.limit {
             return Duration::ZERO;
         }
-        let level = water_level(demands.values().copied(), self.limit);
+        let level = water_level(&demands.values().copied(), self.limit);
         drop(demands);
         if own <= level || level <= 0.0 {
             return Duration::ZERO;
@@ -54,7 +54,7 @@ impl RtnlBudget {
 
 /// The share `level` for which the demands, each cut to `level`, sum to `limit`. Each round lets those who want
 /// no more than the level have it and shares the rest among the others, so nothing has to be sorted.
-fn water_level(demands: impl Iterator<Item = f64> + Clone, limit: f64) -> f64 {
+fn water_level(demands: &(impl Iterator<Item = f64> + Clone), limit: f64) -> f64 {
     let mut level = 0.0;
     loop {
         let (mut left, mut others) = (limit, 0_u32);
@@ -131,7 +131,7 @@ mod tests {
             let total: f64 = demands.iter().sum();
             proptest::prop_assume!(total > 0.0);
             let limit = total * share;
-            let level = water_level(demands.iter().copied(), limit);
+            let level = water_level(&demands.iter().copied(), limit);
             let cut: f64 = demands.iter().map(|demand| demand.min(level)).sum();
             proptest::prop_assert!((cut - limit).abs() < 1e-9 * total, "{cut} for {limit}");
         });
