@@ -6,47 +6,77 @@
 use super::pause::{Track, frames_share, paused_share};
 use super::snapshot::Basis;
 use super::window::Sums;
+use super::{has, mask_of};
 use crate::model::{Direction, LinkFacts, Priority};
 
 /// The least sum of both ratios for which there is a figure.
 const LEAST_RATIO: f64 = 0.001;
 
-/// `(tx − rx) / (tx + rx)` of `priority` over the ratio window. Priorities of one traffic class can count in
-/// unison (ice), so the class's highest figure stands for each of them, never the sum.
+/// What the ratio window holds per priority, for one direction.
+type Side = [Option<Sums>; Priority::COUNT];
+
+/// `(tx − rx) / (tx + rx)` over the ratio window, for each priority of the mask `shown`.
+///
+/// Priorities of one traffic class can count in unison (ice), so the class's highest figure stands for each of
+/// them, never the sum.
 #[must_use]
-pub(super) fn asymmetry(tracks: &[Track], priority: Priority, link: &LinkFacts) -> Option<f64> {
-    let class_of =
-        |own: Priority| link.traffic_class.and_then(|classes| classes.get(own.position()).copied());
-    let class = class_of(priority);
-    let mates = |own: Priority| own == priority || (class.is_some() && class_of(own) == class);
-    let chosen = |direction: Direction| {
-        tracks.iter().filter(move |own| own.direction() == direction && mates(own.priority()))
-    };
-    let exact = tracks
-        .iter()
-        .filter(|own| own.priority() == priority)
-        .all(|own| own.basis() == Basis::Duration);
-    let highest = |direction: Direction, figure: &dyn Fn(Sums) -> Option<f64>| {
-        chosen(direction).filter_map(Track::window).filter_map(figure).reduce(f64::max)
-    };
-    let share = |direction: Direction| {
-        let by_time = |sums: Sums| Some(paused_share(sums));
-        let by_frames = |sums: Sums| frames_share(sums, link.speed);
-        if exact { highest(direction, &by_time) } else { highest(direction, &by_frames) }
-    };
-    let (tx, rx) = (share(Direction::Tx)?, share(Direction::Rx)?);
-    if tx + rx < LEAST_RATIO {
+pub(super) fn asymmetries(
+    tracks: &[Track],
+    link: &LinkFacts,
+    shown: u8,
+) -> [Option<f64>; Priority::COUNT] {
+    let (mut tx, mut rx) = (Side::default(), Side::default());
+    let mut inexact = 0;
+    for track in tracks {
+        let side = match track.direction() {
+            Direction::Tx => &mut tx,
+            Direction::Rx => &mut rx,
+        };
+        if let Some(window) = side.get_mut(track.priority().position()) {
+            *window = track.window();
+        }
+        if track.basis() == Basis::Frames {
+            inexact |= mask_of(track.priority());
+        }
+    }
+    Priority::ALL.map(|priority| {
+        let mates = mates(priority, link);
+        let exact = !has(inexact, priority);
+        has(shown, priority).then(|| between(&tx, &rx, mates, exact, link)).flatten()
+    })
+}
+
+/// The mask of the priorities whose pause may be counted as this one's: those of its traffic class.
+fn mates(priority: Priority, link: &LinkFacts) -> u8 {
+    let Some(classes) = link.traffic_class else { return mask_of(priority) };
+    let class_of = |own: Priority| classes.get(own.position());
+    let alike = Priority::ALL.into_iter().filter(|own| class_of(*own) == class_of(priority));
+    alike.fold(0, |mask, own| mask | mask_of(own))
+}
+
+fn between(tx: &Side, rx: &Side, mates: u8, exact: bool, link: &LinkFacts) -> Option<f64> {
+    let by_time = |sums: Sums| Some(paused_share(sums));
+    let by_frames = |sums: Sums| frames_share(sums, link.speed);
+    let share =
+        |side| if exact { highest(side, mates, by_time) } else { highest(side, mates, by_frames) };
+    let (tx_share, rx_share) = (share(tx)?, share(rx)?);
+    if tx_share + rx_share < LEAST_RATIO {
         return None;
     }
     let (tx, rx) = if exact {
-        (tx, rx)
+        (tx_share, rx_share)
     } else {
         // The bounds are cut at 1; the frames themselves are not.
-        let frames = |direction: Direction| highest(direction, &frame_rate);
-        (frames(Direction::Tx)?, frames(Direction::Rx)?)
+        (highest(tx, mates, frame_rate)?, highest(rx, mates, frame_rate)?)
     };
     let both = tx + rx;
     (both > 0.0).then(|| ((tx - rx) / both).clamp(-1.0, 1.0))
+}
+
+/// The highest `figure` of the priorities in the mask.
+fn highest(side: &Side, mask: u8, figure: impl Fn(Sums) -> Option<f64>) -> Option<f64> {
+    let chosen = Priority::ALL.iter().zip(side).filter(|(priority, _)| has(mask, **priority));
+    chosen.filter_map(|(_, window)| figure((*window)?)).reduce(f64::max)
 }
 
 #[allow(clippy::cast_precision_loss, reason = "a rate of frames needs no more than 53 bits")]

@@ -64,9 +64,10 @@ impl Ledger {
         if changed {
             self.adopt(&sample.plan);
         }
-        let pairs = || self.past.iter().zip(&sample.plan.counters).zip(&sample.readings);
-        self.reset_now = pairs().any(|((past, counter), reading)| {
-            matches!(movement(past, counter, *reading), Movement::Backwards)
+        let mut pairs = self.past.iter().zip(&sample.plan.counters).zip(&sample.readings);
+        self.reset_now = pairs.any(|((past, counter), reading)| {
+            past.last > reading.value()
+                && matches!(movement(past, counter, *reading), Movement::Backwards)
         });
         self.resets += u64::from(self.reset_now);
         let counters = sample.plan.counters.iter().zip(&sample.readings);

@@ -22,7 +22,7 @@ pub use storm::StormSettings;
 use std::sync::Arc;
 use std::time::Duration;
 
-use asymmetry::asymmetry;
+use asymmetry::asymmetries;
 use pause::{LeftOut, Span, Track};
 use refresh::Refresh;
 
@@ -231,16 +231,14 @@ impl FeedEngine {
     pub fn copy_pause(&self, summary: &mut PauseSummary) {
         let lossless = self.lossless();
         summary.tracks.clear();
+        let mut shown = 0;
         for track in &self.tracks {
             if track.has_paused() || has(lossless, track.priority()) {
+                shown |= mask_of(track.priority());
                 summary.tracks.push(track.figures(self.link.speed));
             }
         }
-        let figure = |priority: Priority| {
-            let shown = summary.tracks.iter().any(|own| own.priority == priority);
-            shown.then(|| asymmetry(&self.tracks, priority, &self.link)).flatten()
-        };
-        summary.asymmetry = Priority::ALL.map(figure);
+        summary.asymmetry = asymmetries(&self.tracks, &self.link, shown);
         let exact = self.tracks.iter().any(|own| own.basis() == Basis::Duration);
         summary.basis = match (self.tracks.is_empty(), exact) {
             (true, _) => None,
@@ -255,13 +253,17 @@ const fn has(mask: u8, priority: Priority) -> bool {
     mask >> priority.number() & 1 == 1
 }
 
+const fn mask_of(priority: Priority) -> u8 {
+    1 << priority.number()
+}
+
 /// Priorities that have PFC counters in a plan in which others have none; none in a plan with all.
 fn shown_priorities(plan: &Plan) -> u8 {
     let with_pause = plan.counters.iter().filter_map(|own| match own.key.index {
         Index::Priority(priority) if own.key.quantity == Quantity::PfcPauseFrames => Some(priority),
         _ => None,
     });
-    let mask = with_pause.fold(0_u8, |mask, priority| mask | 1 << priority.number());
+    let mask = with_pause.fold(0, |mask, priority| mask | mask_of(priority));
     if mask == u8::MAX { 0 } else { mask }
 }
 

@@ -32,25 +32,26 @@ impl Sums {
 #[derive(Clone, Debug)]
 pub(super) struct TrailingSums {
     length: Duration,
-    /// Points at least a hundredth of the window apart; the first is the window's start.
+    spacing: Duration,
+    /// Points at least `spacing` apart; the first is the window's start.
     points: VecDeque<(Monotonic, Sums)>,
     latest: Option<(Monotonic, Sums)>,
 }
 
 /// Points in a window; two more are at its edges.
-const POINTS: usize = 100;
+const POINTS: u32 = 100;
 
 impl TrailingSums {
     /// An empty window of `length`.
     #[must_use]
     pub(super) fn new(length: Duration) -> Self {
-        Self { length, points: VecDeque::with_capacity(POINTS + 3), latest: None }
+        let points = VecDeque::with_capacity(POINTS as usize + 3);
+        Self { length, spacing: length / POINTS, points, latest: None }
     }
 
     /// Adds the running sums at `now`.
     pub(super) fn push(&mut self, now: Monotonic, sums: Sums) {
-        let spacing = self.length / 100;
-        let due = self.points.back().is_none_or(|(at, _)| now.since(*at) >= spacing);
+        let due = self.points.back().is_none_or(|(at, _)| now.since(*at) >= self.spacing);
         if due {
             self.points.push_back((now, sums));
         }

@@ -37,7 +37,7 @@ impl RtnlBudget {
         if total <= self.limit {
             return Duration::ZERO;
         }
-        let level = water_level(demands.values().copied(), self.limit);
+        let level = water_level(&demands.values().copied(), self.limit);
         drop(demands);
         if own <= level || level <= 0.0 {
             return Duration::ZERO;
@@ -52,21 +52,25 @@ impl RtnlBudget {
     }
 }
 
-/// The share `level` for which the demands, each cut to `level`, sum to `limit`.
-fn water_level(demands: impl Iterator<Item = f64>, limit: f64) -> f64 {
-    let mut sorted: Vec<f64> = demands.collect();
-    sorted.sort_unstable_by(f64::total_cmp);
-    let mut left = limit;
-    let mut others = u32::try_from(sorted.len()).unwrap_or(u32::MAX);
-    for demand in sorted {
-        let share = left / f64::from(others.max(1));
-        if demand > share {
-            return share;
+/// The share `level` for which the demands, each cut to `level`, sum to `limit`. Each round lets those who want
+/// no more than the level have it and shares the rest among the others, so nothing has to be sorted.
+fn water_level(demands: &(impl Iterator<Item = f64> + Clone), limit: f64) -> f64 {
+    let mut level = 0.0;
+    loop {
+        let (mut left, mut others) = (limit, 0_u32);
+        for demand in demands.clone() {
+            if demand <= level {
+                left -= demand;
+            } else {
+                others += 1;
+            }
         }
-        left -= demand;
-        others = others.saturating_sub(1);
+        let share = left / f64::from(others);
+        if others == 0 || share <= level {
+            return level;
+        }
+        level = share;
     }
-    limit
 }
 
 #[cfg(test)]
@@ -119,6 +123,18 @@ mod tests {
         for (_, interval) in &shares[1..] {
             assert!(*interval <= 10 * MS + MS / 100, "{shares:?}");
         }
+    }
+
+    #[test]
+    fn the_level_cuts_demands_to_the_limit() {
+        proptest::proptest!(|(demands in proptest::collection::vec(0.0_f64..3.0, 1..40), share in 0.01_f64..0.99)| {
+            let total: f64 = demands.iter().sum();
+            proptest::prop_assume!(total > 0.0);
+            let limit = total * share;
+            let level = water_level(&demands.iter().copied(), limit);
+            let cut: f64 = demands.iter().map(|demand| demand.min(level)).sum();
+            proptest::prop_assert!((cut - limit).abs() < 1e-9 * total, "{cut} for {limit}");
+        });
     }
 
     #[test]
