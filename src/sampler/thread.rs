@@ -118,7 +118,7 @@ impl FeedThread {
         sampling.read_seconds.observe(sample.took.as_secs_f64());
         state.reached.note(sample.taken_at);
         sampling.interval = state.reached.get();
-        self.count_missing(sample, &mut state.told, sampling);
+        count_missing(&self.feed, sample, &mut state.told, sampling);
         schedule.set_interval(self.interval_of(&sample.plan, sampling.refresh));
         let wait = if self.feed.source.holds_rtnl() {
             self.budget.settle(self.id, sample.took, schedule.interval())
@@ -174,23 +174,6 @@ impl FeedThread {
         }
     }
 
-    fn count_missing(&self, sample: &Sample, told: &mut [bool], sampling: &mut SamplingFigures) {
-        let counters = sample.plan.counters.iter().zip(&sample.readings).zip(told);
-        for ((counter, reading), told) in counters {
-            let Reading::Missing(reason) = reading else { continue };
-            if let Some(count) = sampling.errors.get_mut(reason.position()) {
-                *count += 1;
-            }
-            if !*told {
-                *told = true;
-                let (device, source) = (&*self.feed.device, self.feed.source.as_str());
-                let quantity = counter.key.quantity.as_str();
-                let reason = reason.as_str();
-                tracing::info!(device, source, quantity, reason, "a counter cannot be read");
-            }
-        }
-    }
-
     /// A feed without counters is only watched; one that the kernel caches is not read within the cache's
     /// period.
     fn interval_of(&self, plan: &Plan, cache: Option<Duration>) -> Duration {
@@ -209,6 +192,35 @@ impl FeedThread {
                 return true;
             }
             sleep(now, deadline.min(now.plus(LONGEST_SLEEP)));
+        }
+    }
+}
+
+/// Counts the counters that a sample lacks, and says so of each once per plan: `told` has a place for each.
+pub(super) fn count_missing(
+    feed: &Feed,
+    sample: &Sample,
+    told: &mut [bool],
+    sampling: &mut SamplingFigures,
+) {
+    let counters = sample.plan.counters.iter().zip(&sample.readings).zip(told);
+    for ((counter, reading), told) in counters {
+        let Reading::Missing(reason) = reading else { continue };
+        if let Some(count) = sampling.errors.get_mut(reason.position()) {
+            *count += 1;
+        }
+        if !*told {
+            *told = true;
+            tracing::info!(
+                device = &*feed.device,
+                rdma_device = feed.rdma_device.as_deref(),
+                port = feed.port,
+                source = feed.source.as_str(),
+                quantity = counter.key.quantity.as_str(),
+                direction = counter.key.direction.map(|direction| direction.as_str()),
+                reason = reason.as_str(),
+                "a counter cannot be read"
+            );
         }
     }
 }

@@ -4,11 +4,12 @@
 //! with a device behind them count (NICs, virtual functions, virtio), not bridges, bonds or veth. Refuses to
 //! read sysfs files that restart under rtnl.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::ethtool::{EthtoolStatistics, KernelCalls};
+use super::hollow::HollowDevices;
 use super::rdma_sysfs::RdmaSysfs;
 use super::sysfs::SysfsRoot;
 use super::system_call::EthtoolSocket;
@@ -26,6 +27,7 @@ pub struct MachineHost {
     filter: DeviceFilter,
     rdma_table_key: Box<RdmaTableKey>,
     drivers: Mutex<HashMap<(String, u32), Driver>>,
+    hollow: HollowDevices,
 }
 
 impl fmt::Debug for MachineHost {
@@ -47,7 +49,8 @@ impl MachineHost {
     /// A machine whose sysfs is at `sysfs`. The netdevs are those of the calling thread's network namespace.
     #[must_use]
     pub fn new(sysfs: SysfsRoot, filter: DeviceFilter, key: Box<RdmaTableKey>) -> Self {
-        Self { sysfs, filter, rdma_table_key: key, drivers: Mutex::default() }
+        let (drivers, hollow) = (Mutex::default(), HollowDevices::default());
+        Self { sysfs, filter, rdma_table_key: key, drivers, hollow }
     }
 
     fn netdevs(&self) -> Vec<DeviceFacts> {
@@ -174,6 +177,35 @@ impl MachineHost {
         }
     }
 
+    /// Devices that are listed though there is nothing of them to read.
+    fn hollow_devices(&self) -> BTreeSet<String> {
+        // A directory that cannot be listed was reported where its devices are looked for.
+        let listed = |class: &str| self.sysfs.names(class).unwrap_or_default().into_iter();
+        let netdevs = listed("class/net").filter(|name| {
+            !self.sysfs.exists(&format!("class/net/{name}")) && self.filter.admits(name, true)
+        });
+        let rdma_devices = listed("class/infiniband").filter(|name| self.is_hollow_rdma(name));
+        netdevs.chain(rdma_devices).collect()
+    }
+
+    fn is_hollow_rdma(&self, rdma_device: &str) -> bool {
+        let base = format!("class/infiniband/{rdma_device}");
+        let has = |below: &str| self.sysfs.exists(&format!("{base}/{below}"));
+        let ports = self.sysfs.names(&format!("{base}/ports")).unwrap_or_default();
+        let admitted = |port: &String| {
+            let netdev = port.parse().ok().and_then(|port| self.netdev_of(rdma_device, port));
+            self.filter.admits(netdev.as_deref().unwrap_or(rdma_device), true)
+        };
+        let wanted = match ports.as_slice() {
+            [] => self.filter.admits(rdma_device, true),
+            ports => ports.iter().any(admitted),
+        };
+        let counts = |port: &String| {
+            has(&format!("ports/{port}/hw_counters")) || has(&format!("ports/{port}/counters"))
+        };
+        wanted && !has("hw_counters") && !ports.iter().any(counts)
+    }
+
     /// Adds one RDMA device: its ports to the netdevs, its sources to the feeds.
     fn add_rdma(&self, rdma_device: &str, found: &mut Discovery) {
         let base = format!("class/infiniband/{rdma_device}");
@@ -280,6 +312,7 @@ impl Host for MachineHost {
         for rdma_device in self.rdma_devices() {
             self.add_rdma(&rdma_device, &mut found);
         }
+        self.hollow.tell(self.hollow_devices());
         found.devices.sort_by(|a, b| a.device.cmp(&b.device));
         found.feeds.sort_by(|a, b| a.feed.cmp(&b.feed));
         found

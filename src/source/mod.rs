@@ -7,6 +7,7 @@
 mod clock;
 mod error;
 mod ethtool;
+mod hollow;
 mod machine;
 mod planned;
 mod rdma_sysfs;

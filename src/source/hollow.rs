@@ -1,0 +1,51 @@
+//! Devices that sysfs lists while nothing that can be counted stands behind them.
+//!
+//! A container often has the links below `/sys/class` but not the `/sys/devices` that they lead to, and in
+//! a network namespace of its own an RDMA device shows no counters (`rdma system` mode `exclusive`). Such a
+//! device gives no series and no failed read, so only the log can say what is wrong. Refuses to repeat
+//! itself: each device is named once, and again only after it had counters in between.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
+/// What an operator can do about it.
+const REMEDY: &str = "listed, but no counter of it can be read; in a container, mount the host's /sys, name it \
+                      with --path.sysfs, and run in the host's network namespace";
+
+/// The devices that were named already.
+#[derive(Debug, Default)]
+pub(super) struct HollowDevices {
+    named: Mutex<BTreeSet<String>>,
+}
+
+impl HollowDevices {
+    /// Takes all devices that are hollow now, and says so of those that were not before.
+    pub(super) fn tell(&self, hollow: BTreeSet<String>) {
+        let new = self.take_new(hollow);
+        if !new.is_empty() {
+            tracing::warn!(devices = new.join(","), "{REMEDY}");
+        }
+    }
+
+    fn take_new(&self, hollow: BTreeSet<String>) -> Vec<String> {
+        let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = hollow.difference(&named).cloned().collect();
+        *named = hollow;
+        new
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_is_named_once_until_it_was_whole() {
+        let devices = HollowDevices::default();
+        let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        assert_eq!(devices.take_new(set(&["mlx5_0", "mlx5_1"])), ["mlx5_0", "mlx5_1"]);
+        assert_eq!(devices.take_new(set(&["mlx5_0", "mlx5_1"])), [""; 0]);
+        assert_eq!(devices.take_new(set(&["mlx5_1", "mlx5_2"])), ["mlx5_2"]);
+        assert_eq!(devices.take_new(set(&["mlx5_0", "mlx5_1"])), ["mlx5_0"]);
+    }
+}
