@@ -15,7 +15,7 @@ use rustix::time::Timespec;
 use super::schedule::{ReachedInterval, Schedule, back_off};
 use super::{IDLE_INTERVAL, RtnlBudget, Slot};
 use crate::engine::{Circumstances, FeedEngine, SamplingFigures, StormSettings};
-use crate::model::{Feed, Monotonic, Plan, Reading, Reason, Sample};
+use crate::model::{Direction, Feed, Monotonic, Plan, Reading, Reason, Sample};
 use crate::source::{Host, PlanRules, PlannedSource, SourceError, monotonic_now, unix_seconds_now};
 
 /// The longest sleep without a look at the stop signal.
@@ -217,7 +217,7 @@ pub(super) fn count_missing(
                 port = feed.port,
                 source = feed.source.as_str(),
                 quantity = counter.key.quantity.as_str(),
-                direction = counter.key.direction.map(|direction| direction.as_str()),
+                direction = counter.key.direction.map(Direction::as_str),
                 reason = reason.as_str(),
                 "a counter cannot be read"
             );

@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 /// What an operator can do about it.
-const REMEDY: &str = "listed, but no counter of it can be read; in a container, mount the host's /sys, name it \
-                      with --path.sysfs, and run in the host's network namespace";
+const REMEDY: &str = "listed, but without a counter to read; in a container, mount the /sys of the host, name it \
+                      with --path.sysfs, and run in the network namespace of the host";
 
 /// The devices that were named already.
 #[derive(Debug, Default)]
