@@ -10,7 +10,9 @@ mod once;
 mod serve;
 
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::fs;
+use std::io::{self, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -41,28 +43,34 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let settings = match Settings::load(&cli) {
         Ok(settings) => settings,
         Err(errors) => {
-            eprintln!("{errors}");
+            complain(&errors);
             return ExitCode::from(SettingsErrors::EXIT_CODE);
         }
     };
     let catalogue = match load_catalogue(&settings) {
         Ok(catalogue) => Arc::new(catalogue),
         Err(error) => {
-            eprintln!("{error:#}");
+            complain(&format_args!("{error:#}"));
             return ExitCode::from(SettingsErrors::EXIT_CODE);
         }
     };
-    if settings.check_only {
-        println!("settings are good");
-        return ExitCode::SUCCESS;
-    }
-    match execute(&cli, &settings, &catalogue) {
+    let outcome = if settings.check_only {
+        once::print("settings are good\n")
+    } else {
+        execute(&cli, &settings, &catalogue)
+    };
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("roce_exporter: {error:#}");
+            complain(&format_args!("roce_exporter: {error:#}"));
             ExitCode::FAILURE
         }
     }
+}
+
+/// Says on standard error why the program ends. `eprintln!` would panic where nobody reads that.
+fn complain(message: &dyn Display) {
+    let _ = writeln!(io::stderr(), "{message}");
 }
 
 fn execute(cli: &Cli, settings: &Settings, catalogue: &Arc<Catalogue>) -> anyhow::Result<()> {

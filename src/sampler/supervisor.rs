@@ -12,7 +12,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
-use super::thread::FeedThread;
+use super::thread::{FeedThread, count_missing};
 use super::{Board, RtnlBudget, SamplerOptions, Slot};
 use crate::catalogue::{Catalogue, Table};
 use crate::engine::{Circumstances, FeedEngine, SamplingFigures, Snapshot};
@@ -254,10 +254,11 @@ pub fn sample_once(
         let read = host.open(&found.feed).and_then(|set| {
             let rules = rules_of(found, catalogue, options);
             let mut source = PlannedSource::new(set, rules, Arc::default());
-            source.read(&monotonic_now, &mut sample)
+            source.read(&monotonic_now, &mut sample)?;
+            Ok(source.cache_period())
         });
         match read {
-            Ok(()) => {
+            Ok(cache_period) => {
                 let around = Circumstances {
                     link: slot.link(),
                     interval: options.interval,
@@ -267,6 +268,9 @@ pub fn sample_once(
                 sampling.samples = 1;
                 sampling.last_sample = Some(sample.taken_at);
                 sampling.read_seconds.observe(sample.took.as_secs_f64());
+                sampling.refresh = cache_period.or_else(|| engine.refresh_period());
+                let mut told = vec![false; sample.plan.counters.len()];
+                count_missing(&found.feed, &sample, &mut told, &mut sampling);
             }
             Err(error) => {
                 tracing::warn!(device = &*found.feed.device, %error, "read failed");

@@ -15,11 +15,14 @@ use rustix::time::Timespec;
 use super::schedule::{ReachedInterval, Schedule, back_off};
 use super::{IDLE_INTERVAL, RtnlBudget, Slot};
 use crate::engine::{Circumstances, FeedEngine, SamplingFigures, StormSettings};
-use crate::model::{Feed, Monotonic, Plan, Reading, Reason, Sample};
+use crate::model::{Direction, Feed, Monotonic, Plan, Reading, Reason, Sample};
 use crate::source::{Host, PlanRules, PlannedSource, SourceError, monotonic_now, unix_seconds_now};
 
 /// The longest sleep without a look at the stop signal.
 const LONGEST_SLEEP: Duration = Duration::from_millis(100);
+
+/// Reads within one refresh of a driver that refreshes slowly: a jump is dated to a sixteenth of it.
+const READS_PER_REFRESH: u32 = 16;
 
 /// Everything a feed's thread works with.
 pub(super) struct FeedThread {
@@ -48,6 +51,8 @@ struct State {
     /// The distance to the sample before that the schedule meant to keep.
     expected: Duration,
     failures: u32,
+    /// The period of the kernel's cache, where it has one.
+    cache: Option<Duration>,
     /// Counters whose absence was logged, by position in the plan.
     told: Vec<bool>,
 }
@@ -66,6 +71,7 @@ impl FeedThread {
             reached: ReachedInterval::default(),
             expected: self.interval,
             failures: 0,
+            cache: None,
             told: Vec::new(),
         };
         let mut schedule = Schedule::new(monotonic_now().plus(self.phase), self.interval);
@@ -100,7 +106,7 @@ impl FeedThread {
         source.read(&monotonic_now, &mut state.sample)?;
         if !Arc::ptr_eq(&before, &state.sample.plan) {
             state.told = vec![false; state.sample.plan.counters.len()];
-            state.sampling.refresh = source.cache_period();
+            state.cache = source.cache_period();
             super::supervisor::tell_what_was_found(&self.feed, source.names(), &state.sample.plan);
         }
         let around = Circumstances {
@@ -120,16 +126,15 @@ impl FeedThread {
         sampling.read_seconds.observe(sample.took.as_secs_f64());
         state.reached.note(sample.taken_at);
         sampling.interval = state.reached.get();
-        self.count_missing(sample, &mut state.told, sampling);
-        schedule.set_interval(self.interval_of(&sample.plan, sampling.refresh));
+        count_missing(&self.feed, sample, &mut state.told, sampling);
+        let refresh = state.engine.refresh_period();
+        sampling.refresh = state.cache.or(refresh);
+        schedule.set_interval(self.interval_of(&sample.plan, state.cache, refresh));
         let wait = if self.feed.source.holds_rtnl() {
             self.budget.settle(self.id, sample.took, schedule.interval())
         } else {
             Duration::ZERO
         };
-        if sampling.refresh.is_none() {
-            sampling.refresh = state.engine.refresh_period();
-        }
         sampling.missed += schedule.advance(monotonic_now());
         if wait > Duration::ZERO {
             schedule.advance_to(sample.taken_at.plus(wait));
@@ -176,28 +181,17 @@ impl FeedThread {
         }
     }
 
-    fn count_missing(&self, sample: &Sample, told: &mut [bool], sampling: &mut SamplingFigures) {
-        let counters = sample.plan.counters.iter().zip(&sample.readings).zip(told);
-        for ((counter, reading), told) in counters {
-            let Reading::Missing(reason) = reading else { continue };
-            if let Some(count) = sampling.errors.get_mut(reason.position()) {
-                *count += 1;
-            }
-            if !*told {
-                *told = true;
-                let (device, source) = (&*self.feed.device, self.feed.source.as_str());
-                let quantity = counter.key.quantity.as_str();
-                let reason = reason.as_str();
-                tracing::info!(device, source, quantity, reason, "a counter cannot be read");
-            }
-        }
-    }
-
     /// A feed without counters is only watched; one that the kernel caches is not read within the cache's
-    /// period.
-    fn interval_of(&self, plan: &Plan, cache: Option<Duration>) -> Duration {
+    /// period; one whose driver refreshes slowly is read often enough to see when it does.
+    fn interval_of(
+        &self,
+        plan: &Plan,
+        cache: Option<Duration>,
+        refresh: Option<Duration>,
+    ) -> Duration {
         let least = if plan.is_empty() { IDLE_INTERVAL } else { Duration::ZERO };
-        self.interval.max(least).max(cache.unwrap_or_default())
+        let of_refresh = refresh.map_or(Duration::ZERO, |period| period / READS_PER_REFRESH);
+        self.interval.max(least).max(cache.unwrap_or_default()).max(of_refresh)
     }
 
     /// Sleeps until `deadline`. Returns false when told to stop.
@@ -211,6 +205,35 @@ impl FeedThread {
                 return true;
             }
             sleep(now, deadline.min(now.plus(LONGEST_SLEEP)));
+        }
+    }
+}
+
+/// Counts the counters that a sample lacks, and says so of each once per plan: `told` has a place for each.
+pub(super) fn count_missing(
+    feed: &Feed,
+    sample: &Sample,
+    told: &mut [bool],
+    sampling: &mut SamplingFigures,
+) {
+    let counters = sample.plan.counters.iter().zip(&sample.readings).zip(told);
+    for ((counter, reading), told) in counters {
+        let Reading::Missing(reason) = reading else { continue };
+        if let Some(count) = sampling.errors.get_mut(reason.position()) {
+            *count += 1;
+        }
+        if !*told {
+            *told = true;
+            tracing::info!(
+                device = &*feed.device,
+                rdma_device = feed.rdma_device.as_deref(),
+                port = feed.port,
+                source = feed.source.as_str(),
+                quantity = counter.key.quantity.as_str(),
+                direction = counter.key.direction.map(Direction::as_str),
+                reason = reason.as_str(),
+                "a counter cannot be read"
+            );
         }
     }
 }

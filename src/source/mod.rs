@@ -8,6 +8,7 @@ mod clock;
 mod error;
 mod ethtool;
 mod ethtool_settings;
+mod hollow;
 mod machine;
 pub mod netlink;
 mod planned;

@@ -10,12 +10,15 @@ mod kernel;
 mod rdma_ports;
 mod tree;
 
+pub(super) use rdma_ports::netdev_by_files;
+
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::ethtool::{EthtoolStatistics, KernelCalls};
+use super::hollow::{HollowDevices, hollow_devices};
 use super::rdma_netlink::RdmaNetlink;
 use super::rdma_sysfs::RdmaSysfs;
 use super::sysfs::SysfsRoot;
@@ -34,6 +37,7 @@ pub struct MachineHost {
     is_kernel: bool,
     kernel: Mutex<kernel::Kernel>,
     epochs: Arc<Epochs>,
+    hollow: HollowDevices,
 }
 
 impl fmt::Debug for MachineHost {
@@ -47,8 +51,15 @@ impl MachineHost {
     #[must_use]
     pub fn new(sysfs: SysfsRoot, filter: DeviceFilter, key: Box<RdmaTableKey>) -> Self {
         let is_kernel = sysfs.is_kernel();
-        let (kernel, epochs) = (Mutex::default(), Arc::default());
-        Self { sysfs, filter, rdma_table_key: key, is_kernel, kernel, epochs }
+        Self {
+            sysfs,
+            filter,
+            rdma_table_key: key,
+            is_kernel,
+            kernel: Mutex::default(),
+            epochs: Arc::default(),
+            hollow: HollowDevices::default(),
+        }
     }
 
     fn kernel(&self) -> MutexGuard<'_, kernel::Kernel> {
@@ -63,6 +74,7 @@ impl Host for MachineHost {
         } else {
             tree::discover(&self.sysfs, &self.filter, &*self.rdma_table_key)
         };
+        self.hollow.tell(hollow_devices(&self.sysfs, &self.filter, &found));
         found.devices.sort_by(|a, b| a.device.cmp(&b.device));
         found.feeds.sort_by(|a, b| a.feed.cmp(&b.feed));
         found

@@ -111,7 +111,11 @@ fn gid_types(sysfs: &SysfsRoot, rdma_device: &str, port: u32) -> Vec<GidType> {
 }
 
 /// The netdev of an RDMA port by files: from its GID table, else by the bus device that both share.
-pub(super) fn netdev_by_files(sysfs: &SysfsRoot, rdma_device: &str, port: u32) -> Option<String> {
+pub(in crate::source) fn netdev_by_files(
+    sysfs: &SysfsRoot,
+    rdma_device: &str,
+    port: u32,
+) -> Option<String> {
     let below = format!("class/infiniband/{rdma_device}/ports/{port}/gid_attrs/ndevs");
     let by_gid = sysfs.names(&below).ok()?.into_iter().take(MOST_GIDS).find_map(|entry| {
         let name = sysfs.text(&format!("{below}/{entry}"))?;
