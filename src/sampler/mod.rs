@@ -12,7 +12,7 @@ mod supervisor;
 mod thread;
 
 pub use board::{Board, Slot};
-pub use budget::RtnlBudget;
+pub use budget::ReadBudget;
 pub use schedule::{ReachedInterval, Schedule, back_off};
 pub use supervisor::{Sampler, sample_once};
 

@@ -13,7 +13,7 @@ use rustix::thread::{ClockId, clock_nanosleep_absolute, set_current_timer_slack}
 use rustix::time::Timespec;
 
 use super::schedule::{ReachedInterval, Schedule, back_off};
-use super::{IDLE_INTERVAL, RtnlBudget, Slot};
+use super::{IDLE_INTERVAL, ReadBudget, Slot};
 use crate::engine::{Circumstances, FeedEngine, SamplingFigures, StormSettings};
 use crate::model::{Direction, Feed, Monotonic, Plan, Reading, Reason, Sample};
 use crate::source::{Host, PlanRules, PlannedSource, SourceError, monotonic_now, unix_seconds_now};
@@ -23,6 +23,9 @@ const LONGEST_SLEEP: Duration = Duration::from_millis(100);
 
 /// Reads within one refresh of a driver that refreshes slowly: a jump is dated to a sixteenth of it.
 const READS_PER_REFRESH: u32 = 16;
+
+/// A read that takes this long stalls others and is worth a line in the log.
+const LONG_READ: Duration = Duration::from_millis(500);
 
 /// Everything a feed's thread works with.
 pub(super) struct FeedThread {
@@ -34,7 +37,7 @@ pub(super) struct FeedThread {
     pub(super) storm: StormSettings,
     /// Where in the interval this feed reads, so that feeds do not all read at once.
     pub(super) phase: Duration,
-    pub(super) budget: Arc<RtnlBudget>,
+    pub(super) budget: Arc<ReadBudget>,
     pub(super) slot: Arc<Slot>,
     pub(super) stop: Arc<AtomicBool>,
     /// Stops all threads.
@@ -130,14 +133,15 @@ impl FeedThread {
         let refresh = state.engine.refresh_period();
         sampling.refresh = state.cache.or(refresh);
         schedule.set_interval(self.interval_of(&sample.plan, state.cache, refresh));
-        let wait = if self.feed.source.holds_rtnl() {
-            self.budget.settle(self.id, sample.took, schedule.interval())
-        } else {
-            Duration::ZERO
-        };
+        let settled =
+            self.budget.settle(self.id, sample.taken_at, sample.took, schedule.interval());
+        if settled.held >= LONG_READ {
+            let (device, source) = (&*self.feed.device, self.feed.source.as_str());
+            tracing::warn!(device, source, held = ?settled.held, "a read took very long; asking less often");
+        }
         sampling.missed += schedule.advance(monotonic_now());
-        if wait > Duration::ZERO {
-            schedule.advance_to(sample.taken_at.plus(wait));
+        if settled.wait > Duration::ZERO {
+            schedule.advance_to(sample.taken_at.plus(settled.wait));
         }
         state.expected = schedule.deadline().since(sample.taken_at).max(schedule.interval());
         self.slot.set_target(state.expected);
