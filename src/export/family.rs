@@ -49,6 +49,8 @@ labels! {
     Firmware = "firmware",
     /// A further distinction that only some drivers make.
     Kind = "kind",
+    /// What an RDMA port runs on, in the kernel's words.
+    LinkLayer = "link_layer",
     /// Bond or bridge that the netdev belongs to.
     Master = "master",
     /// Name of a counter as its driver spells it.
