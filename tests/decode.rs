@@ -24,6 +24,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use program::{Ran, decode, once, run};
 use roce_exporter::export::{FAMILIES, Family, Format};
@@ -67,23 +68,26 @@ fn steady(exposition: &str) -> String {
     exposition.lines().filter(|line| !is_volatile(line)).flat_map(|line| [line, "\n"]).collect()
 }
 
-fn golden_of(fixture: &Path) -> PathBuf {
-    fixture.join("expected.prom")
-}
+/// What the program makes of every fixture, without what differs from run to run.
+static EXPOSITIONS: LazyLock<Vec<(PathBuf, String)>> = LazyLock::new(|| {
+    let made = fixtures().into_iter().map(|fixture| {
+        let ran = exposition(&fixture);
+        ran.families();
+        (fixture, steady(&ran.out))
+    });
+    made.collect()
+});
 
 #[test]
 fn every_fixture_gives_its_exposition() {
     let mut wrong = String::new();
-    for fixture in fixtures() {
-        let ran = exposition(&fixture);
-        ran.families();
-        let (file, got) = (golden_of(&fixture), steady(&ran.out));
+    for (fixture, got) in EXPOSITIONS.iter() {
+        let file = fixture.join("expected.prom");
         if std::env::var_os("UPDATE_EXPECT").is_some() {
-            fs::write(&file, &got).unwrap();
-            continue;
+            fs::write(&file, got).unwrap();
         }
         let expected = fs::read_to_string(&file).unwrap_or_default();
-        if got != expected {
+        if *got != expected {
             writeln!(wrong, "{}\nexpected:\n{expected}\ngot:\n{got}", file.display()).unwrap();
         }
     }
@@ -92,9 +96,8 @@ fn every_fixture_gives_its_exposition() {
 
 #[test]
 fn prometheus_own_linter_accepts_every_fixture() {
-    for fixture in fixtures() {
-        let text = fs::read_to_string(golden_of(&fixture)).unwrap();
-        let Some(lint) = judges::promtool_lint(&text) else { return };
+    for (fixture, text) in EXPOSITIONS.iter() {
+        let Some(lint) = judges::promtool_lint(text) else { return };
         let serious: Vec<&String> =
             lint.iter().filter(|line| !line.ends_with(LINT_OF_BINDING_NAMES)).collect();
         assert!(serious.is_empty(), "{}: {serious:#?}", fixture.display());
@@ -103,10 +106,9 @@ fn prometheus_own_linter_accepts_every_fixture() {
 
 #[test]
 fn the_python_client_reads_every_sample_of_every_fixture() {
-    let texts: Vec<String> =
-        fixtures().iter().map(|fixture| fs::read_to_string(golden_of(fixture)).unwrap()).collect();
+    let texts: Vec<&String> = EXPOSITIONS.iter().map(|(_, text)| text).collect();
     let Some(found) = judges::python_samples_of_each(&texts, Format::Text004) else { return };
-    let written = |text: &String| text.lines().filter(|line| !line.starts_with('#')).count();
+    let written = |text: &&String| text.lines().filter(|line| !line.starts_with('#')).count();
     assert_eq!(found, texts.iter().map(written).collect::<Vec<_>>());
 }
 

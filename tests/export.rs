@@ -35,11 +35,11 @@ const LINT_OF_BINDING_NAMES: &str = "metric name should not include type 'counte
 
 fn golden(name: &str, actual: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
-    if std::env::var_os("ROCE_UPDATE_GOLDEN").is_some() {
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
         std::fs::write(&path, actual).unwrap();
     }
     let expected = std::fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(actual, expected, "{name} differs; ROCE_UPDATE_GOLDEN=1 rewrites it");
+    assert_eq!(actual, expected, "{name} differs; UPDATE_EXPECT=1 rewrites it");
 }
 
 fn samples(families: &[ParsedFamily]) -> usize {

@@ -122,11 +122,10 @@ fn c09_words_become_octets_and_octets_stay() {
 }
 
 #[test]
-fn c11_a_link_layer_decides_nothing_about_raw_counters() {
+fn c11_the_link_layer_is_a_label_and_takes_no_counter_away() {
     let tree = Tree::new();
-    for (device, link_layer) in
-        [("mlx5_0", "Ethernet"), ("mlx5_1", "InfiniBand"), ("mlx5_2", "Unspecified")]
-    {
+    let devices = [("mlx5_0", "Ethernet"), ("mlx5_1", "InfiniBand"), ("mlx5_2", "Unspecified")];
+    for (device, link_layer) in devices {
         tree.rdma_device(device, "mlx5_core")
             .file("ports/1/link_layer", link_layer)
             .file("ports/1/lid", "0x0")
@@ -134,9 +133,11 @@ fn c11_a_link_layer_decides_nothing_about_raw_counters() {
             .hw_counters(&[("out_of_sequence", "3")]);
     }
     let ran = once(tree.path(), &[]);
-    for device in ["mlx5_0", "mlx5_1", "mlx5_2"] {
+    for (device, link_layer) in devices {
         let counted = ran.value("roce_rdma_out_of_sequence_total", &of(device));
         assert_eq!(counted.as_deref(), Some("3"), "{device}");
+        let labels = [("rdma_device", device), ("link_layer", link_layer)];
+        assert_eq!(ran.value("roce_device_info", &labels).as_deref(), Some("1"), "{device}");
     }
     assert_eq!(ran.log, "");
 }

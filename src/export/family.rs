@@ -51,6 +51,8 @@ labels! {
     Firmware = "firmware",
     /// A further distinction that only some drivers make.
     Kind = "kind",
+    /// What an RDMA port runs on, in the kernel's words.
+    LinkLayer = "link_layer",
     /// Bond or bridge that the netdev belongs to.
     Master = "master",
     /// What decides a packet's priority.

@@ -9,7 +9,8 @@ use crate::model::{DeviceFacts, RdmaPort};
 #[rustfmt::skip]
 pub(super) const ROWS: &[Family] = &[
     Family::new(Kind::Info, "roce_device",
-        &[Label::Device, Label::Driver, Label::Firmware, Label::PciAddress, Label::RdmaDevice, Label::Port, Label::Master],
+        &[Label::Device, Label::Driver, Label::Firmware, Label::PciAddress, Label::RdmaDevice, Label::Port, Label::LinkLayer,
+          Label::Master],
         Origin::Scrape(device_info),
         "One per netdev and RDMA port: what the device is. Join on device for driver, firmware and bond"),
     Family::new(Kind::Info, "roce_device_role", &[Label::Device, Label::Role, Label::PhysicalPort],
@@ -46,6 +47,9 @@ fn device_series(family: &Family, facts: &DeviceFacts, rdma: Option<&RdmaPort>) 
         Label::PciAddress => LabelValue::copied(&facts.pci_address),
         Label::RdmaDevice => LabelValue::optional(rdma.map(|port| &port.rdma_device)),
         Label::Port => rdma.map_or(LabelValue::EMPTY, |port| LabelValue::Number(port.port)),
+        Label::LinkLayer => rdma
+            .and_then(|port| port.link_layer.as_ref())
+            .map_or(LabelValue::EMPTY, |layer| LabelValue::copied(layer.as_str())),
         Label::Master => LabelValue::copied(&facts.master),
         _ => LabelValue::EMPTY,
     })
