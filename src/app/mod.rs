@@ -102,5 +102,6 @@ fn sampler_options(settings: &Settings) -> SamplerOptions {
         storm: StormSettings::default(),
         raw: RawSelection { pattern: settings.raw.include.clone(), cap: settings.raw.max },
         discovery_period: DISCOVERY_PERIOD,
+        recorder: None,
     }
 }

@@ -17,6 +17,7 @@ use super::{Board, RtnlBudget, SamplerOptions, Slot};
 use crate::catalogue::{Catalogue, Table};
 use crate::engine::{Circumstances, FeedEngine, SamplingFigures, Snapshot};
 use crate::model::{Feed, Index, Plan, Quantity, Sample};
+use crate::record::FeedRecorder;
 use crate::source::{
     Discovery, FoundFeed, Host, PlanRules, PlannedSource, monotonic_now, unix_seconds_now,
 };
@@ -87,6 +88,8 @@ impl Sampler {
 
 struct Running {
     incarnation: u32,
+    /// The feed's number in the recording, if there is one.
+    recorded: Option<u32>,
     slot: Arc<Slot>,
     /// Stops this feed alone.
     stop: Arc<AtomicBool>,
@@ -111,6 +114,9 @@ impl Supervisor {
         loop {
             let found = self.host.discover();
             self.reconcile(&found);
+            if let Some(recorder) = &self.options.recorder {
+                recorder.devices(monotonic_now(), &found.devices);
+            }
             self.board.set_devices(found.devices);
             match wakes.recv_timeout(self.options.discovery_period) {
                 Ok(Wake::Stop) | Err(RecvTimeoutError::Disconnected) => break,
@@ -130,6 +136,10 @@ impl Supervisor {
             }
             if !same || ended {
                 self.board.remove(feed, &running.slot);
+                let recorded = running.recorded.take().zip(self.options.recorder.as_ref());
+                if let Some((id, recorder)) = recorded {
+                    recorder.feed_ended(monotonic_now(), id);
+                }
             }
             !ended
         });
@@ -158,12 +168,15 @@ impl Supervisor {
             slot: Arc::clone(&slot),
             stop: Arc::clone(&stop),
         };
+        let recording = self.options.recorder.as_ref();
+        let own_recorder = recording.map(|recorder| recorder.feed(&feed, &found.driver));
+        let recorded = own_recorder.as_ref().map(FeedRecorder::id);
         let ended = Arc::new(AtomicBool::new(false));
         let (wake, stopping) = (self.wake.clone(), Arc::clone(&self.stop));
         let (board, last_act) = (Arc::clone(&self.board), Arc::clone(&ended));
         let name = format!("{} {}", feed.device, feed.source.as_str());
         let run = move || {
-            worker.run();
+            worker.run(own_recorder);
             board.remove(&worker.feed, &worker.slot);
             last_act.store(true, Ordering::Release);
             if !stopping.load(Ordering::Acquire) {
@@ -173,7 +186,8 @@ impl Supervisor {
         match Builder::new().name(name).stack_size(STACK_BYTES).spawn(run) {
             Ok(_) => {
                 let incarnation = found.incarnation;
-                self.running.insert(feed, Running { incarnation, slot, stop, ended });
+                let running = Running { incarnation, recorded, slot, stop, ended };
+                self.running.insert(feed, running);
             }
             Err(error) => {
                 tracing::error!(device = &*feed.device, %error, "no thread to sample with");
