@@ -7,6 +7,7 @@ mod decode;
 mod demo;
 mod listen;
 mod once;
+pub mod replay;
 mod serve;
 
 use std::ffi::OsString;
@@ -22,7 +23,6 @@ use serve::MakeHost;
 
 use crate::catalogue::{Catalogue, RawSelection};
 use crate::config::{Cli, Command, Settings, SettingsErrors, parse_from};
-use crate::engine::StormSettings;
 use crate::log;
 use crate::sampler::SamplerOptions;
 use crate::source::{MachineHost, SysfsRoot};
@@ -85,6 +85,10 @@ fn execute(cli: &Cli, settings: &Settings, catalogue: &Arc<Catalogue>) -> anyhow
             let level = log::init(settings.log)?;
             demo::demo(demo, cli, settings, catalogue, level)
         }
+        Command::Replay(replay) => {
+            log::init(settings.log)?;
+            replay::replay(replay, settings, catalogue)
+        }
         Command::Serve => {
             let level = log::init(settings.log)?;
             let host: MakeHost =
@@ -108,12 +112,17 @@ fn machine(settings: &Settings, catalogue: &Arc<Catalogue>) -> MachineHost {
     MachineHost::new(SysfsRoot::new(&settings.sysfs), settings.devices.clone(), Box::new(key))
 }
 
+fn raw_selection(settings: &Settings) -> RawSelection {
+    RawSelection { pattern: settings.raw.include.clone(), cap: settings.raw.max }
+}
+
 fn sampler_options(settings: &Settings) -> SamplerOptions {
     SamplerOptions {
         interval: settings.sampler.interval,
         rtnl_budget: settings.sampler.rtnl_budget,
-        storm: StormSettings::default(),
-        raw: RawSelection { pattern: settings.raw.include.clone(), cap: settings.raw.max },
+        storm: settings.storm,
+        raw: raw_selection(settings),
         discovery_period: DISCOVERY_PERIOD,
+        recorder: None,
     }
 }

@@ -12,14 +12,12 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
-use super::thread::{FeedThread, count_missing};
+use super::thread::FeedThread;
 use super::{Board, ReadBudget, SamplerOptions, Slot};
 use crate::catalogue::{Catalogue, Table};
-use crate::engine::{Circumstances, FeedEngine, SamplingFigures, Snapshot};
-use crate::model::{Feed, Index, Plan, Quantity, Sample};
-use crate::source::{
-    Discovery, FoundFeed, Host, PlanRules, PlannedSource, monotonic_now, unix_seconds_now,
-};
+use crate::model::Feed;
+use crate::record::FeedRecorder;
+use crate::source::{Discovery, FoundFeed, Host, PlanRules, monotonic_now};
 
 /// Sampling threads need little: a few hundred readings live on the heap.
 const STACK_BYTES: usize = 256 * 1024;
@@ -100,6 +98,8 @@ fn look(wake: &SyncSender<()>) {
 
 struct Running {
     incarnation: u32,
+    /// The feed's number in the recording, if there is one.
+    recorded: Option<u32>,
     slot: Arc<Slot>,
     /// Stops this feed alone.
     stop: Arc<AtomicBool>,
@@ -127,6 +127,9 @@ impl Supervisor {
         while !self.stop.load(Ordering::Acquire) {
             let found = self.host.discover();
             self.reconcile(&found);
+            if let Some(recorder) = &self.options.recorder {
+                recorder.devices(monotonic_now(), &found.devices);
+            }
             self.board.set_devices(found.devices);
             match wakes.recv_timeout(period) {
                 Err(RecvTimeoutError::Disconnected) => break,
@@ -150,6 +153,10 @@ impl Supervisor {
             }
             if !same || ended {
                 self.board.remove(feed, &running.slot);
+                let recorded = running.recorded.take().zip(self.options.recorder.as_ref());
+                if let Some((id, recorder)) = recorded {
+                    recorder.feed_ended(monotonic_now(), id);
+                }
             }
             !ended
         });
@@ -183,12 +190,15 @@ impl Supervisor {
             stop: Arc::clone(&stop),
             stop_all: Arc::clone(&self.stop),
         };
+        let recording = self.options.recorder.as_ref();
+        let own_recorder = recording.map(|recorder| recorder.feed(&feed, &found.driver));
+        let recorded = own_recorder.as_ref().map(FeedRecorder::id);
         let ended = Arc::new(AtomicBool::new(false));
         let wake = self.wake.clone();
         let (board, last_act) = (Arc::clone(&self.board), Arc::clone(&ended));
         let name = format!("{} {}", feed.device, feed.source.as_str());
         let run = move || {
-            worker.run();
+            worker.run(own_recorder);
             board.remove(&worker.feed, &worker.slot);
             last_act.store(true, Ordering::Release);
             look(&wake);
@@ -196,7 +206,8 @@ impl Supervisor {
         match Builder::new().name(name).stack_size(STACK_BYTES).spawn(run) {
             Ok(_) => {
                 let incarnation = found.incarnation;
-                self.running.insert(feed, Running { incarnation, slot, stop, ended });
+                let running = Running { incarnation, recorded, slot, stop, ended };
+                self.running.insert(feed, running);
             }
             Err(error) => {
                 tracing::error!(device = &*feed.device, %error, "no thread to sample with");
@@ -231,110 +242,16 @@ fn phase_of(feed: &Feed, interval: Duration) -> Duration {
     interval.mul_f64(f64::from(share) / 256.0)
 }
 
-fn rules_of(found: &FoundFeed, catalogue: &Arc<Catalogue>, options: &SamplerOptions) -> PlanRules {
-    let table = match (found.feed.source.is_rdma(), found.feed.port) {
-        (false, _) => Table::Ethtool,
-        (true, Some(_)) => Table::RdmaPort,
-        (true, None) => Table::RdmaDevice,
-    };
+/// How the names of a feed are to be understood.
+pub(super) fn rules_of(
+    found: &FoundFeed,
+    catalogue: &Arc<Catalogue>,
+    options: &SamplerOptions,
+) -> PlanRules {
     PlanRules {
         catalogue: Arc::clone(catalogue),
-        table,
+        table: Table::of(&found.feed),
         driver: found.driver.clone(),
         raw: options.raw.clone(),
     }
-}
-
-/// Reads every feed of `host` once, one after the other, and returns what came of it.
-#[must_use]
-pub fn sample_once(
-    host: &dyn Host,
-    catalogue: &Arc<Catalogue>,
-    options: &SamplerOptions,
-) -> Snapshot {
-    let board = Board::default();
-    let found = host.discover();
-    for found in &found.feeds {
-        let slot = board.add(&found.feed, &found.driver);
-        let mut sampling = SamplingFigures::new();
-        let mut engine = FeedEngine::new(options.storm);
-        let mut sample = Sample::empty(Arc::new(Plan::default()));
-        let read = host.open(&found.feed).and_then(|set| {
-            let rules = rules_of(found, catalogue, options);
-            let mut source = PlannedSource::new(set, rules, Arc::default());
-            source.read(&monotonic_now, &mut sample)?;
-            Ok(source.cache_period())
-        });
-        match read {
-            Ok(cache_period) => {
-                let around = Circumstances {
-                    link: slot.link(),
-                    interval: options.interval,
-                    unix_seconds: unix_seconds_now(),
-                };
-                engine.push(&sample, &around);
-                sampling.samples = 1;
-                sampling.last_sample = Some(sample.taken_at);
-                sampling.read_seconds.observe(sample.took.as_secs_f64());
-                sampling.refresh = cache_period.or_else(|| engine.refresh_period());
-                let mut told = vec![false; sample.plan.counters.len()];
-                count_missing(&found.feed, &sample, &mut told, &mut sampling);
-            }
-            Err(error) => {
-                tracing::warn!(device = &*found.feed.device, %error, "read failed");
-                if let Some(count) = sampling.errors.get_mut(error.reason().position()) {
-                    *count += 1;
-                }
-            }
-        }
-        slot.set_target(options.interval);
-        slot.publish(&engine, &sampling);
-    }
-    board.set_devices(found.devices);
-    board.snapshot(monotonic_now())
-}
-
-/// What a NIC should have for this exporter to be of full use, by source.
-const NETDEV_QUANTITIES: [Quantity; 6] = [
-    Quantity::PfcPauseFrames,
-    Quantity::PfcPauseTime,
-    Quantity::LinkPauseFrames,
-    Quantity::Bytes,
-    Quantity::Discards,
-    Quantity::PcieStalledTime,
-];
-const RDMA_QUANTITIES: [Quantity; 5] = [
-    Quantity::RdmaEcnMarkedPackets,
-    Quantity::RdmaCnpSent,
-    Quantity::RdmaCnpHandled,
-    Quantity::RdmaBytes,
-    Quantity::RdmaOutOfSequence,
-];
-
-/// One log line per feed and set of names: what was found, what is not there.
-pub(super) fn tell_what_was_found(feed: &Feed, names: &[String], plan: &Plan) {
-    let has = |quantity: Quantity| {
-        plan.counters.iter().any(|own| {
-            let whole_port = quantity == Quantity::Bytes && own.key.index == Index::None;
-            own.key.quantity == quantity && !whole_port
-        })
-    };
-    let due: &[Quantity] =
-        if feed.source.is_rdma() { &RDMA_QUANTITIES } else { &NETDEV_QUANTITIES };
-    let words = |present: bool| {
-        let chosen = due.iter().filter(|quantity| has(**quantity) == present);
-        chosen.map(|quantity| quantity.as_str()).collect::<Vec<_>>().join(",")
-    };
-    tracing::info!(
-        device = &*feed.device,
-        rdma_device = feed.rdma_device.as_deref(),
-        port = feed.port,
-        source = feed.source.as_str(),
-        names = names.len(),
-        counters = plan.counters.len(),
-        has = words(true),
-        lacks = words(false),
-        "{}",
-        if plan.is_empty() { "no counter of flow control here; watching" } else { "sampling" }
-    );
 }
