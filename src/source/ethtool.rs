@@ -144,11 +144,13 @@ impl<C: StatisticsCalls> CounterSet for EthtoolStatistics<C> {
         }
         match self.calls.values(&self.device, self.count) {
             Ok((given, values)) if given == self.count => {
+                // What lies behind them in the buffer is of earlier reads.
+                let values = values.get(..given as usize).unwrap_or(values);
                 for (reading, position) in readings.iter_mut().zip(wanted) {
-                    *reading = match values.get(*position as usize) {
-                        Some(value) if *position < given => Reading::Value(*value),
-                        _ => Reading::Missing(Reason::NamesChanged),
-                    };
+                    let value = values.get(*position as usize);
+                    *reading = value.map_or(Reading::Missing(Reason::NamesChanged), |value| {
+                        Reading::Value(*value)
+                    });
                 }
                 Ok(())
             }

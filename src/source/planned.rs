@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use super::{CounterSet, SourceError};
 use crate::catalogue::{Catalogue, RawSelection, Table};
-use crate::model::{Monotonic, Plan, PlanCounter, Reading, Reason, Sample};
+use crate::model::{Monotonic, Plan, Reading, Reason, Sample, Width};
 
 /// How often the names are compared though nothing said that they changed.
 const NAMES_PERIOD: Duration = Duration::from_mins(1);
@@ -41,6 +41,7 @@ pub struct PlannedSource {
 struct Resolved {
     names: Vec<String>,
     plan: Arc<Plan>,
+    parts: Vec<Part>,
     epoch: u64,
     checked_at: Monotonic,
 }
@@ -66,16 +67,18 @@ impl PlannedSource {
             }
         }
         let names = self.set.names().inspect_err(|_| self.resolved = None)?;
-        let plan = match self.resolved.take() {
-            Some(before) if before.names == names => before.plan,
+        let resolved = match self.resolved.take() {
+            Some(before) if before.names == names => Resolved { epoch, checked_at: now, ..before },
             _ => {
                 let rules = &self.rules;
                 let plan = rules.catalogue.plan(rules.table, &rules.driver, &names, &rules.raw);
-                Arc::new(plan)
+                let parts = parts_of(&plan);
+                Resolved { names, plan: Arc::new(plan), parts, epoch, checked_at: now }
             }
         };
+        let plan = Arc::clone(&resolved.plan);
         self.gathered.resize(plan.wanted.len(), Reading::Missing(Reason::NamesChanged));
-        self.resolved = Some(Resolved { names, plan: Arc::clone(&plan), epoch, checked_at: now });
+        self.resolved = Some(resolved);
         Ok(plan)
     }
 
@@ -112,69 +115,99 @@ impl PlannedSource {
         if !Arc::ptr_eq(&plan, &sample.plan) {
             *sample = Sample::empty(Arc::clone(&plan));
         }
-        let read_from = now();
+        let names_were_read =
+            self.resolved.as_ref().is_some_and(|resolved| resolved.checked_at == started);
+        let read_from = if names_were_read { now() } else { started };
         self.gathered.fill(Reading::Missing(Reason::NamesChanged));
         let answer = self.set.read(&plan.wanted, &mut self.gathered);
         let finished = now();
         let epoch = self.names_epoch.load(Ordering::Acquire);
-        if self.resolved.as_ref().is_some_and(|resolved| resolved.epoch != epoch) {
-            return Err(SourceError::NamesChanged);
-        }
+        let resolved = self.resolved.as_ref().filter(|resolved| resolved.epoch == epoch);
+        let resolved = resolved.ok_or(SourceError::NamesChanged)?;
         if answer == Err(SourceError::NamesChanged) {
             self.resolved = None;
+            return answer;
         }
         answer?;
         sample.taken_at = finished;
         sample.took = finished.since(read_from);
-        copy_by_plan(&plan, &self.gathered, sample);
+        add_up(&resolved.parts, &self.gathered, &mut sample.readings);
+        for (reading, (position, _)) in sample.raw.iter_mut().zip(&plan.raw) {
+            *reading = at(&self.gathered, *position as usize);
+        }
         Ok(())
     }
 }
 
-/// Puts the gathered raw values where the plan wants them.
-fn copy_by_plan(plan: &Plan, gathered: &[Reading], sample: &mut Sample) {
-    let counters = plan.counters.iter().zip(&plan.terms);
-    for (reading, (counter, terms)) in sample.readings.iter_mut().zip(counters) {
-        *reading = match terms.as_slice() {
-            [(position, factor)] => term(counter, gathered, *position, *factor),
-            terms => sum(counter, gathered, terms),
-        };
+/// One term of a counter, laid out for the hot path: the parts of all counters stand in a row.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    /// Place among the gathered values.
+    position: usize,
+    factor: u64,
+    /// The value that stands for none. All bits set at a width of 32 or more is no count: firmware says so of
+    /// counters that it lacks, and a dead PCI device reads so.
+    all_ones: u64,
+    /// Whether the counter ends here.
+    last: bool,
+}
+
+impl Part {
+    fn of(width: Width, (position, factor): (u32, u64)) -> Self {
+        let wraps = width.bits >= 32 && !width.saturates;
+        let all_ones = if wraps { width.max() } else { u64::MAX };
+        Self { position: position as usize, factor, all_ones, last: false }
     }
-    for (reading, (position, _)) in sample.raw.iter_mut().zip(&plan.raw) {
-        let value = gathered.get(*position as usize).copied();
-        *reading = value.unwrap_or(Reading::Missing(Reason::NamesChanged));
+
+    /// Adds this part, in the counter's unit, to the parts before it.
+    fn add_to(&self, sum: u64, gathered: &[Reading]) -> Reading {
+        let value = match at(gathered, self.position) {
+            Reading::Value(value) => value,
+            missing @ Reading::Missing(_) => return missing,
+        };
+        if value == self.all_ones || value == u64::MAX {
+            return Reading::Missing(Reason::AllOnes);
+        }
+        let scaled = value.checked_mul(self.factor);
+        let sum = scaled.and_then(|scaled| scaled.checked_add(sum));
+        sum.map_or(Reading::Missing(Reason::OutOfRange), Reading::Value)
     }
 }
 
-fn sum(counter: &PlanCounter, gathered: &[Reading], terms: &[(u32, u64)]) -> Reading {
-    let mut total = 0_u64;
-    for (position, factor) in terms {
-        match term(counter, gathered, *position, *factor) {
-            Reading::Value(value) => match total.checked_add(value) {
-                Some(sum) => total = sum,
-                None => return Reading::Missing(Reason::OutOfRange),
-            },
-            missing @ Reading::Missing(_) => return missing,
+/// The parts of all counters of a plan, in its order, at least one for each.
+fn parts_of(plan: &Plan) -> Vec<Part> {
+    let mut parts = Vec::with_capacity(plan.counters.len());
+    for (counter, terms) in plan.counters.iter().zip(&plan.terms) {
+        // A counter without a term has nowhere to read from, and must not take the next one's.
+        let nowhere: &[(u32, u64)] = &[(u32::MAX, 1)];
+        let terms = if terms.is_empty() { nowhere } else { terms };
+        parts.extend(terms.iter().map(|term| Part::of(counter.width, *term)));
+        if let Some(part) = parts.last_mut() {
+            part.last = true;
         }
     }
-    Reading::Value(total)
+    parts
 }
 
-/// One raw value in the counter's unit. All bits set at a width of 32 or more is no count: firmware says so
-/// of counters it lacks, and a dead PCI device reads so.
-fn term(counter: &PlanCounter, gathered: &[Reading], position: u32, factor: u64) -> Reading {
-    let raw = gathered.get(position as usize).copied();
-    let value = match raw.unwrap_or(Reading::Missing(Reason::NamesChanged)) {
-        Reading::Value(value) => value,
-        missing @ Reading::Missing(_) => return missing,
-    };
-    let width = counter.width;
-    let whole = width.bits >= 32 && !width.saturates && value == width.max();
-    if whole || value == u64::MAX {
-        return Reading::Missing(Reason::AllOnes);
+/// Makes the counters' readings from the gathered values. A counter with a missing part is missing.
+fn add_up(parts: &[Part], gathered: &[Reading], readings: &mut [Reading]) {
+    let mut readings = readings.iter_mut();
+    let mut sum = Reading::Value(0);
+    for part in parts {
+        if let Reading::Value(before) = sum {
+            sum = part.add_to(before, gathered);
+        }
+        if part.last {
+            if let Some(reading) = readings.next() {
+                *reading = sum;
+            }
+            sum = Reading::Value(0);
+        }
     }
-    let scaled = value.checked_mul(factor);
-    scaled.map_or(Reading::Missing(Reason::OutOfRange), Reading::Value)
+}
+
+fn at(gathered: &[Reading], position: usize) -> Reading {
+    gathered.get(position).copied().unwrap_or(Reading::Missing(Reason::NamesChanged))
 }
 
 #[cfg(test)]

@@ -4,17 +4,32 @@ use std::sync::Mutex;
 
 use super::*;
 use crate::model::{
-    CounterKey, Direction, Freshness, Index, Priority, Quantity, ReadingKind, Unit, Width,
+    CounterKey, Direction, Freshness, Index, PlanCounter, Priority, Quantity, ReadingKind, Unit,
+    Width,
 };
 
-fn counter(quantity: Quantity, bits: u8) -> PlanCounter {
-    PlanCounter {
-        key: CounterKey { quantity, direction: None, index: Index::None, detail: None },
+/// What becomes of counters of this width made of these terms.
+fn made_of(bits: u8, counters: &[&[(u32, u64)]], gathered: &[Reading]) -> Vec<Reading> {
+    let counter = PlanCounter {
+        key: CounterKey {
+            quantity: Quantity::RdmaBytes,
+            direction: None,
+            index: Index::None,
+            detail: None,
+        },
         kind: ReadingKind::Counter,
         unit: Unit::Count,
         width: Width { bits, saturates: false },
         freshness: Freshness::Live,
-    }
+    };
+    let plan = Plan {
+        counters: vec![counter; counters.len()],
+        terms: counters.iter().map(|terms| terms.to_vec()).collect(),
+        ..Plan::default()
+    };
+    let mut readings = vec![Reading::Missing(Reason::Io); counters.len()];
+    add_up(&parts_of(&plan), gathered, &mut readings);
+    readings
 }
 
 #[test]
@@ -22,30 +37,39 @@ fn c36_all_ones_is_no_value_at_its_width() {
     for (bits, raw, reading) in [
         (64, u64::MAX, Reading::Missing(Reason::AllOnes)),
         (32, 0xffff_ffff, Reading::Missing(Reason::AllOnes)),
+        (32, u64::MAX, Reading::Missing(Reason::AllOnes)),
         (64, 0xffff_ffff, Reading::Value(0xffff_ffff)),
         (12, 0xfff, Reading::Value(0xfff)),
         (32, 0, Reading::Value(0)),
     ] {
-        let counter = counter(Quantity::PfcFrames, bits);
-        assert_eq!(term(&counter, &[Reading::Value(raw)], 0, 1), reading, "{bits} {raw}");
+        assert_eq!(made_of(bits, &[&[(0, 1)]], &[Reading::Value(raw)]), [reading], "{bits} {raw}");
     }
 }
 
 #[test]
 fn c09_words_become_octets_once() {
-    let counter = counter(Quantity::RdmaBytes, 64);
-    assert_eq!(term(&counter, &[Reading::Value(10)], 0, 4), Reading::Value(40));
+    assert_eq!(made_of(64, &[&[(0, 4)]], &[Reading::Value(10)]), [Reading::Value(40)]);
     let largest = [Reading::Value(u64::MAX - 1)];
-    assert_eq!(term(&counter, &largest, 0, 4), Reading::Missing(Reason::OutOfRange));
+    assert_eq!(made_of(64, &[&[(0, 4)]], &largest), [Reading::Missing(Reason::OutOfRange)]);
 }
 
 #[test]
-fn a_sum_with_a_missing_part_is_missing() {
-    let counter = counter(Quantity::RdmaBytes, 64);
+fn a_sum_with_a_missing_part_is_missing_and_leaves_the_others_alone() {
     let readings = [Reading::Value(1), Reading::Value(2), Reading::Missing(Reason::Busy)];
-    assert_eq!(sum(&counter, &readings, &[(0, 1), (1, 10)]), Reading::Value(21));
-    let missing = Reading::Missing(Reason::Busy);
-    assert_eq!(sum(&counter, &readings, &[(0, 1), (2, 1)]), missing);
+    let counters: [&[(u32, u64)]; 6] =
+        [&[(0, 1), (1, 10)], &[(2, 1), (0, 1)], &[(0, 1), (2, 1)], &[], &[(7, 1)], &[(1, 1)]];
+    let expected = [
+        Reading::Value(21),
+        Reading::Missing(Reason::Busy),
+        Reading::Missing(Reason::Busy),
+        Reading::Missing(Reason::NamesChanged),
+        Reading::Missing(Reason::NamesChanged),
+        Reading::Value(2),
+    ];
+    assert_eq!(made_of(64, &counters, &readings), expected);
+    let large = [Reading::Value(u64::MAX - 1)];
+    let overflow = made_of(64, &[&[(0, 1), (0, 1)]], &large);
+    assert_eq!(overflow, [Reading::Missing(Reason::OutOfRange)]);
 }
 
 /// An mlx5 whose PFC moves between priorities.
