@@ -25,7 +25,7 @@ use crate::catalogue::{Catalogue, RawSelection};
 use crate::config::{Cli, Command, Settings, SettingsErrors, parse_from};
 use crate::log;
 use crate::sampler::SamplerOptions;
-use crate::source::{MachineHost, SysfsRoot};
+use crate::source::{Host, MachineHost, NamespacesHost, SysfsRoot};
 
 /// How often the machine is looked at again.
 const DISCOVERY_PERIOD: std::time::Duration = std::time::Duration::from_secs(5);
@@ -91,8 +91,7 @@ fn execute(cli: &Cli, settings: &Settings, catalogue: &Arc<Catalogue>) -> anyhow
         }
         Command::Serve => {
             let level = log::init(settings.log)?;
-            let host: MakeHost =
-                Box::new(|settings, catalogue| Arc::new(machine(settings, catalogue)));
+            let host: MakeHost = Box::new(machine);
             serve::serve(vec![host], cli, settings, catalogue, level)
         }
     }
@@ -106,10 +105,17 @@ fn load_catalogue(settings: &Settings) -> anyhow::Result<Catalogue> {
     Ok(catalogue.with_file(&text, &path.display().to_string())?)
 }
 
-fn machine(settings: &Settings, catalogue: &Arc<Catalogue>) -> MachineHost {
+/// This machine, with its other network namespaces where the operator asked for them.
+fn machine(settings: &Settings, catalogue: &Arc<Catalogue>) -> Arc<dyn Host> {
     let catalogue = Arc::clone(catalogue);
     let key = move |bus: &str, rdma: &str| catalogue.rdma_table_key(bus, rdma);
-    MachineHost::new(SysfsRoot::new(&settings.sysfs), settings.devices.clone(), Box::new(key))
+    let filter = settings.devices.clone();
+    let own = MachineHost::new(SysfsRoot::new(&settings.sysfs), filter.clone(), Box::new(key));
+    if settings.namespaces.is_empty() {
+        return Arc::new(own);
+    }
+    let (namespaces, procfs) = (settings.namespaces.clone(), settings.procfs.clone());
+    Arc::new(NamespacesHost::new(own, namespaces, filter, procfs))
 }
 
 fn raw_selection(settings: &Settings) -> RawSelection {

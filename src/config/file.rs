@@ -161,7 +161,7 @@ mapping! {
 
 mapping! {
     /// `device:`
-    Device { include: Option<Text>, exclude: Option<Text>, }
+    Device { include: Option<Text>, exclude: Option<Text>, netns: Option<Texts>, }
 }
 
 mapping! {

@@ -20,7 +20,7 @@ use super::settings::{
     RawSettings, ReplaySettings, SamplerSettings, Settings, WebSettings,
 };
 use super::{duration, storm, value};
-use crate::model::DeviceFilter;
+use crate::model::{DeviceFilter, NamespaceSelection};
 
 impl Settings {
     /// Checks flags and, if one is named, the settings file. Depends on nothing else and binds nothing, so that
@@ -38,6 +38,7 @@ impl Settings {
         let sysfs = sysfs(&mut checker, cli, &file);
         let procfs = procfs(&mut checker, cli, &file);
         let devices = devices(&mut checker, cli, &file);
+        let namespaces = namespaces(&mut checker, cli, &file);
         let sampler = sampler(&mut checker, cli, &file);
         let settings = Self {
             command,
@@ -46,6 +47,7 @@ impl Settings {
             sysfs,
             procfs,
             devices,
+            namespaces,
             sampler,
             storm: storm::settings(&mut checker, &cli.storm, &file.storm, sampler.interval),
             record,
@@ -182,6 +184,14 @@ fn devices(checker: &mut Checker<'_>, cli: &Cli, file: &Sections) -> DeviceFilte
             value::pattern,
         ),
     }
+}
+
+fn namespaces(checker: &mut Checker<'_>, cli: &Cli, file: &Sections) -> NamespaceSelection {
+    let (flags, keys) = (&cli.devices.netns, file.device.netns.as_ref());
+    let mut named = checker.list("device.netns", flags, keys, value::namespace);
+    let all = named.iter().any(|name| name == "all");
+    named.retain(|name| name != "all");
+    NamespaceSelection { named, all }
 }
 
 fn sampler(checker: &mut Checker<'_>, cli: &Cli, file: &Sections) -> SamplerSettings {

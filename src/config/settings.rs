@@ -13,7 +13,7 @@ use regex::Regex;
 
 use super::address::ListenAddress;
 use crate::engine::StormSettings;
-use crate::model::DeviceFilter;
+use crate::model::{DeviceFilter, NamespaceSelection};
 
 /// The TCP port of the exporter.
 pub const DEFAULT_PORT: u16 = 10479;
@@ -64,6 +64,8 @@ pub struct Settings {
     pub procfs: PathBuf,
     /// Which devices are read.
     pub devices: DeviceFilter,
+    /// Which further network namespaces are looked at.
+    pub namespaces: NamespaceSelection,
     /// When they are read.
     pub sampler: SamplerSettings,
     /// What makes a storm.

@@ -87,6 +87,16 @@ pub(super) fn telemetry_path(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
+/// A network namespace: `all`, a name, or the path of its file.
+pub(super) fn namespace(text: &str) -> Result<String, String> {
+    let name = !text.is_empty() && !text.contains(['/', '\0']) && text != "." && text != "..";
+    if name || text.starts_with('/') {
+        Ok(text.to_owned())
+    } else {
+        Err("must be `all`, a name below /run/netns, or an absolute path".to_owned())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -59,6 +59,8 @@ labels! {
     Mode = "mode",
     /// Name of a counter as its driver spells it.
     Name = "name",
+    /// Network namespace; empty for the program's own.
+    Netns = "netns",
     /// PCIe operation.
     Operation = "operation",
     /// PCI address.

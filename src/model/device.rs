@@ -129,6 +129,8 @@ pub struct DeviceFacts {
     pub rdma_ports: Vec<RdmaPort>,
     /// Link state.
     pub link: LinkFacts,
+    /// The network namespace that it is in; empty for the program's own.
+    pub netns: String,
     /// What it is to the wire.
     pub role: PortRole,
     /// The physical port, where several netdevs can share one and the driver says which; else empty.

@@ -18,7 +18,7 @@ pub use dcb::{Buffers, Dcb, Ets, LinkPause, Pfc, PortSettings, Trust};
 pub use device::{BitsPerSecond, DeviceFacts, GidType, LinkFacts, LinkLayer, PortRole, RdmaPort};
 pub use feed::{Feed, SourceKind};
 pub use figures::Histogram;
-pub use filter::DeviceFilter;
+pub use filter::{DeviceFilter, NamespaceSelection};
 pub use key::{CounterKey, Direction, Index, InvalidPriority, Priority};
 pub use plan::{Freshness, Plan, PlanCounter, Unit, Width};
 pub use quantity::{Quantity, ReadingKind};

@@ -204,6 +204,7 @@ pub(super) struct RecordedDevice {
     #[serde(deserialize_with = "at_most::<_, _, MAX_PORTS>")]
     rdma_ports: Vec<RecordedPort>,
     link: RecordedLink,
+    netns: String,
     role: RecordedRole,
     physical_port: String,
     settings: RecordedSettings,
@@ -220,6 +221,7 @@ impl From<&DeviceFacts> for RecordedDevice {
             master: facts.master.clone(),
             rdma_ports: facts.rdma_ports.iter().take(MAX_PORTS).map(RecordedPort::from).collect(),
             link: facts.link.into(),
+            netns: facts.netns.clone(),
             role: facts.role.into(),
             physical_port: facts.physical_port.clone(),
             settings: (&facts.settings).into(),
@@ -238,6 +240,7 @@ impl From<RecordedDevice> for DeviceFacts {
             master: device.master,
             rdma_ports: device.rdma_ports.into_iter().map(RdmaPort::from).collect(),
             link: device.link.into(),
+            netns: device.netns,
             role: device.role.into(),
             physical_port: device.physical_port,
             settings: device.settings.into(),

@@ -18,13 +18,14 @@ use crate::model::{Reading, Reason};
 pub const PORT_COUNTERS_PREFIX: &str = "counters/";
 
 /// The port counters that say something on RoCE. Each file is a device query of its own, so few are read.
-const PORT_COUNTERS: [&str; 9] = [
+const PORT_COUNTERS: [&str; 10] = [
     "port_xmit_data",
     "port_rcv_data",
     "port_xmit_packets",
     "port_rcv_packets",
     "port_xmit_wait",
     "port_xmit_discards",
+    "port_rcv_errors",
     "symbol_error",
     "link_error_recovery",
     "link_downed",

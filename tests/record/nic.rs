@@ -76,6 +76,7 @@ pub fn facts(device: &str) -> DeviceFacts {
             lossless: Some(0b1000),
             traffic_class: Some([0, 1, 2, 3, 4, 5, 6, 7]),
         },
+        netns: "blue".to_owned(),
         role: PortRole::VirtualFunction,
         physical_port: "b83f".to_owned(),
         settings: settings(),

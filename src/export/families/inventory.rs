@@ -51,6 +51,7 @@ fn device_series(family: &Family, facts: &DeviceFacts, rdma: Option<&RdmaPort>) 
             .and_then(|port| port.link_layer.as_ref())
             .map_or(LabelValue::EMPTY, |layer| LabelValue::copied(layer.as_str())),
         Label::Master => LabelValue::copied(&facts.master),
+        Label::Netns => LabelValue::copied(&facts.netns),
         _ => LabelValue::EMPTY,
     })
 }

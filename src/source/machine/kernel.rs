@@ -136,6 +136,7 @@ impl Kernel {
             master: master.map(|own| own.name.clone()).unwrap_or_default(),
             rdma_ports: Vec::new(),
             link: facts,
+            netns: String::new(),
             role: role_of(link, sysfs),
             physical_port: link.physical_port.clone(),
             settings: settings.0,
@@ -217,9 +218,16 @@ impl Kernel {
             let by_index = state.netdev_index.and_then(|index| {
                 all.iter().find(|link| link.index == index).map(|link| link.name.clone())
             });
-            let netdev = by_index
-                .or(state.netdev)
-                .or_else(|| netdev_by_files(sysfs, &device.name, state.port));
+            // A kernel that says the protocol says the netdev too, unless that is in another namespace, where the
+            // files would still name it.
+            let by_files = || {
+                let silent = device.protocol.is_empty();
+                silent.then(|| netdev_by_files(sysfs, &device.name, state.port)).flatten()
+            };
+            let netdev = by_index.or(state.netdev).or_else(by_files);
+            if netdev.is_none() && !self.statistics.contains_key(&(device.index, state.port)) {
+                tell_of_hidden_netdev(device, state.port);
+            }
             FoundPort {
                 rdma_device: device.name.as_str().into(),
                 port: state.port,
@@ -252,6 +260,14 @@ impl Kernel {
             asked.is_ok() && counters > 0
         });
         if over_netlink { SourceKind::RdmaNetlink } else { SourceKind::RdmaSysfs }
+    }
+}
+
+/// An Ethernet port has a netdev; where none is seen, it is in another namespace.
+fn tell_of_hidden_netdev(device: &RdmaDevice, port: u32) {
+    if matches!(device.protocol.as_str(), "roce" | "iw") {
+        let rdma_device = device.name.as_str();
+        tracing::info!(rdma_device, port, "netdev not visible: it is in another network namespace");
     }
 }
 

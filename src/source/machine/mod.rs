@@ -62,6 +62,15 @@ impl MachineHost {
         }
     }
 
+    /// A machine whose netdevs are those of whatever namespace the calling thread is in. It has no sysfs, since one
+    /// shows the namespace of whoever mounted it.
+    #[must_use]
+    pub fn in_namespace(filter: DeviceFilter) -> Self {
+        let nowhere = SysfsRoot::new("/nonexistent");
+        let no_rdma = |_: &str, _: &str| String::new();
+        Self { is_kernel: true, ..Self::new(nowhere, filter, Box::new(no_rdma)) }
+    }
+
     fn kernel(&self) -> MutexGuard<'_, kernel::Kernel> {
         self.kernel.lock().unwrap_or_else(PoisonError::into_inner)
     }
