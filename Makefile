@@ -9,7 +9,7 @@ SHELL := /bin/bash
 
 CHECK_TIERS := fmt clippy unit
 TEST_TIERS := unit clippy fmt size standalone msrv doc integration deny
-.PHONY: help setup check test $(sort $(CHECK_TIERS) $(TEST_TIERS))
+.PHONY: help setup setup-tests setup-deny check test $(sort $(CHECK_TIERS) $(TEST_TIERS))
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 LOGS := $(TARGET)/tiers
@@ -21,15 +21,20 @@ export PATH := $(VENV)/bin:$(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
 TIER := tools/tier $(LOGS)
 
 # Tiers run side by side as far as make and cargo allow; each result counts, whatever became of the others.
-run_tiers = rm -rf $(LOGS) && TIERS_COLLECTED=1 $(MAKE) --no-print-directory -j4 $(1) && tools/summary $(LOGS) $(2)
+run_tiers = rm -rf $(LOGS) && TIERS_COLLECTED=1 $(MAKE) --no-print-directory -j5 $(1) && tools/summary $(LOGS) $(2)
 
 help: ## this list
 	@sed -nE 's/^([a-z]+):.*## (.*)$$/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 	@echo
 	@echo 'ROCE_REQUIRE_ALL_TIERS=1 makes a missing tool a failure. Logs are in $(LOGS).'
 
-setup: ## installs what the tests use (Debian, as root), else lists what is missing
-	@tools/setup $(VENV)
+setup: setup-tests setup-deny ## installs what the tests use (Debian, as root), else lists what is missing
+
+setup-tests:
+	@tools/setup tests $(VENV)
+
+setup-deny:
+	@tools/setup deny
 
 check: ## the fast part: fmt, clippy, unit
 	@$(call run_tiers,$(CHECK_TIERS),$(CHECK_TIERS))
@@ -49,10 +54,10 @@ doc: ## documentation without a broken link
 unit: ## tests inside the source, and examples in its documentation
 	@$(TIER) unit -- tools/unit-tests
 
-integration: $(if $(TIERS_COLLECTED),setup unit) ## tests over the library's interface and the built program
+integration: $(if $(TIERS_COLLECTED),setup-tests unit) ## tests over the library's interface and the built program
 	@$(TIER) integration -- cargo test --locked --no-fail-fast --test '*' -- --show-output
 
-deny: $(if $(TIERS_COLLECTED),setup) ## licences, bans and sources of dependencies
+deny: $(if $(TIERS_COLLECTED),setup-deny) ## licences, bans and sources of dependencies
 	@$(TIER) deny --needs cargo-deny -- cargo deny --locked check licenses bans sources
 
 msrv: ## whether the program builds with the Rust version that it promises
