@@ -169,7 +169,7 @@ pub(super) struct DeviceFlags {
     /// Not the devices whose whole name matches; applied after the include
     #[arg(long = "device.exclude", value_name = "REGEX", global = true)]
     pub(super) exclude: Option<String>,
-    /// Also NICs of another network namespace: its name, its file, or `all`; may be repeated; needs CAP_SYS_ADMIN
+    /// Also NICs of another network namespace: name, file or all; may be repeated; needs a capability
     #[arg(long = "device.netns", alias = "netns", value_name = "NETNS", global = true)]
     pub(super) netns: Vec<String>,
     #[arg(long = "path.sysfs", value_name = "DIR", global = true, help = format!(

@@ -10,7 +10,7 @@ use crate::model::{DeviceFacts, RdmaPort};
 pub(super) const ROWS: &[Family] = &[
     Family::new(Kind::Info, "roce_device",
         &[Label::Device, Label::Driver, Label::Firmware, Label::PciAddress, Label::RdmaDevice, Label::Port, Label::LinkLayer,
-          Label::Master],
+          Label::Master, Label::Netns],
         Origin::Scrape(device_info),
         "One per netdev and RDMA port: what the device is. Join on device for driver, firmware and bond"),
     Family::new(Kind::Info, "roce_device_role", &[Label::Device, Label::Role, Label::PhysicalPort],
