@@ -82,6 +82,7 @@ impl FeedThread {
         while self.sleep_until(schedule.deadline()) {
             let outcome = catch_unwind(AssertUnwindSafe(|| self.attempt(&mut state)));
             let outcome = outcome.unwrap_or_else(|_| {
+                self.slot.end_read();
                 state.source = None;
                 state.engine = FeedEngine::new(self.storm);
                 Err(Failure::Panicked)
@@ -106,7 +107,10 @@ impl FeedThread {
             let epoch = self.host.names_epoch(&self.feed);
             state.source.insert(PlannedSource::new(set, self.rules.clone(), epoch))
         };
-        source.read(&monotonic_now, &mut state.sample)?;
+        self.slot.begin_read(monotonic_now());
+        let answer = source.read(&monotonic_now, &mut state.sample);
+        self.slot.end_read();
+        answer?;
         if state.tally.note_plan(&state.sample.plan, source.cache_period()) {
             super::findings::tell(&self.feed, source.names(), &state.sample.plan);
         }
