@@ -43,6 +43,3 @@ pub struct SamplerOptions {
     /// Where raw readings go as well, if they are recorded.
     pub recorder: Option<Recorder>,
 }
-
-/// The interval of a feed in which nothing is catalogued: often enough to notice that counters appear.
-const IDLE_INTERVAL: Duration = Duration::from_secs(1);

@@ -55,6 +55,26 @@ impl Schedule {
     }
 }
 
+/// The interval of a feed in which nothing is catalogued: often enough to notice that counters appear.
+const IDLE_INTERVAL: Duration = Duration::from_secs(1);
+/// Reads within one refresh of a driver that refreshes slowly: a jump is dated to a sixteenth of it.
+const READS_PER_REFRESH: u32 = 16;
+
+/// The interval that makes sense for a feed, `wanted` at least. A feed without counters (`idle`) is only watched;
+/// one that the kernel caches is not read within the cache's period; one whose driver refreshes slowly is read
+/// often enough to see when it does.
+#[must_use]
+pub fn interval_for(
+    wanted: Duration,
+    idle: bool,
+    cache: Option<Duration>,
+    refresh: Option<Duration>,
+) -> Duration {
+    let least = if idle { IDLE_INTERVAL } else { Duration::ZERO };
+    let of_refresh = refresh.map_or(Duration::ZERO, |period| period / READS_PER_REFRESH);
+    wanted.max(least).max(cache.unwrap_or_default()).max(of_refresh)
+}
+
 /// How long a failing feed is left alone: its interval doubled with each failure in a row, up to 30 s.
 #[must_use]
 pub fn back_off(interval: Duration, failures: u32) -> Duration {
@@ -127,6 +147,25 @@ mod tests {
             );
             proptest::prop_assert!(deadline.as_nanos() > first || first == u64::MAX);
         });
+    }
+
+    #[test]
+    fn c78_what_the_kernel_caches_is_not_read_within_the_cache_s_period() {
+        let ms = Duration::from_millis;
+        for (idle, cache, refresh, expected) in [
+            (false, None, None, TEN),
+            (false, Some(ms(12)), None, ms(12)),
+            (false, Some(ms(5)), None, TEN),
+            (false, None, Some(ms(1_600)), ms(100)),
+            (false, None, Some(ms(100)), TEN),
+            (true, Some(ms(12)), None, ms(1_000)),
+        ] {
+            assert_eq!(
+                interval_for(TEN, idle, cache, refresh),
+                expected,
+                "{idle} {cache:?} {refresh:?}"
+            );
+        }
     }
 
     #[test]

@@ -12,8 +12,8 @@ use rustix::io::Errno;
 use rustix::thread::{ClockId, clock_nanosleep_absolute, set_current_timer_slack};
 use rustix::time::Timespec;
 
-use super::schedule::{Schedule, back_off};
-use super::{IDLE_INTERVAL, ReadBudget, Slot, Tally};
+use super::schedule::{Schedule, back_off, interval_for};
+use super::{ReadBudget, Slot, Tally};
 use crate::engine::{Circumstances, FeedEngine, StormSettings};
 use crate::model::{Feed, LinkFacts, Monotonic, Plan, Reason, Sample};
 use crate::record::{FeedRecorder, Taken};
@@ -22,8 +22,6 @@ use crate::source::{Host, PlanRules, PlannedSource, SourceError, monotonic_now, 
 /// The longest sleep without a look at the stop signal.
 const LONGEST_SLEEP: Duration = Duration::from_millis(100);
 
-/// Reads within one refresh of a driver that refreshes slowly: a jump is dated to a sixteenth of it.
-const READS_PER_REFRESH: u32 = 16;
 /// A read that takes this long stalls others and is worth a line in the log.
 const LONG_READ: Duration = Duration::from_millis(500);
 
@@ -130,7 +128,9 @@ impl FeedThread {
         tally.note_sample(&self.feed, sample);
         let refresh = state.engine.refresh_period();
         tally.note_refresh(refresh);
-        schedule.set_interval(self.interval_of(&sample.plan, tally.cache_period(), refresh));
+        let interval =
+            interval_for(self.interval, sample.plan.is_empty(), tally.cache_period(), refresh);
+        schedule.set_interval(interval);
         let settled =
             self.budget.settle(self.id, sample.taken_at, sample.took, schedule.interval());
         if settled.held >= LONG_READ {
@@ -184,19 +184,6 @@ impl FeedThread {
                 tracing::warn!(device, source, reason = %failure, "read failed; asking less often");
             }
         }
-    }
-
-    /// A feed without counters is only watched; one that the kernel caches is not read within the cache's
-    /// period; one whose driver refreshes slowly is read often enough to see when it does.
-    fn interval_of(
-        &self,
-        plan: &Plan,
-        cache: Option<Duration>,
-        refresh: Option<Duration>,
-    ) -> Duration {
-        let least = if plan.is_empty() { IDLE_INTERVAL } else { Duration::ZERO };
-        let of_refresh = refresh.map_or(Duration::ZERO, |period| period / READS_PER_REFRESH);
-        self.interval.max(least).max(cache.unwrap_or_default()).max(of_refresh)
     }
 
     /// Sleeps until `deadline`. Returns false when told to stop.

@@ -69,6 +69,32 @@ fn c02_a_device_without_a_counters_directory_has_what_it_has() {
     assert_eq!(all, [("cnpSent".to_owned(), Reading::Value(5))]);
 }
 
+/// Descriptors of this process that lead below `root`.
+fn open_below(root: &Path) -> usize {
+    let all = fs::read_dir("/proc/self/fd").unwrap();
+    all.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok())
+        .filter(|target| target.starts_with(root))
+        .count()
+}
+
+#[test]
+fn c07_only_wanted_files_are_opened_and_each_once() {
+    let tree = tempfile::tempdir().unwrap();
+    for number in 0..300 {
+        let at = format!("class/infiniband/hfi1_0/ports/1/hw_counters/n{number:03}");
+        write(tree.path(), &at, &format!("{number}\n"));
+    }
+    let mut set = port(tree.path(), "hfi1_0");
+    assert_eq!(set.names().unwrap().len(), 300);
+    assert_eq!(open_below(tree.path()), 0);
+    let mut readings = [Reading::Missing(Reason::Panicked); 3];
+    for _ in 0..10 {
+        set.read(&[7, 8, 299], &mut readings).unwrap();
+        assert_eq!(open_below(tree.path()), 3);
+    }
+    assert_eq!(readings, [7, 8, 299].map(Reading::Value));
+}
+
 #[test]
 fn c12_a_device_that_vanishes_is_gone_as_a_whole() {
     let tree = tempfile::tempdir().unwrap();
