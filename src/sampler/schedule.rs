@@ -63,8 +63,7 @@ const READS_PER_REFRESH: u32 = 16;
 /// The interval that makes sense for a feed, `wanted` at least. A feed without counters (`idle`) is only watched;
 /// one that the kernel caches is not read within the cache's period; one whose driver refreshes slowly is read
 /// often enough to see when it does.
-#[must_use]
-pub fn interval_for(
+pub(super) fn interval_for(
     wanted: Duration,
     idle: bool,
     cache: Option<Duration>,
