@@ -21,7 +21,7 @@ use paused_nic::{INTERVAL, PausedNic, circumstances, feed};
 use roce_exporter::catalogue::Catalogue;
 use roce_exporter::engine::{FeedEngine, SamplingFigures, StormSettings};
 use roce_exporter::model::{Monotonic, Plan, Reading, Reason, Sample};
-use roce_exporter::sampler::{Board, RtnlBudget};
+use roce_exporter::sampler::{Board, ReadBudget};
 use roce_exporter::source::{CounterSet, PlannedSource, RdmaSysfs, SysfsRoot};
 
 const SAMPLES: u32 = 10_000;
@@ -107,17 +107,17 @@ fn a_read_of_rdma_counters_allocates_nothing() {
 
 #[test]
 fn a_budget_that_is_overdrawn_allocates_nothing() {
-    let budget = RtnlBudget::new(0.1);
+    let budget = ReadBudget::new(0.1);
     let read_of = |id: u64| Duration::from_millis(id);
-    for id in 0..8 {
-        budget.settle(id, read_of(id), INTERVAL);
-    }
+    let mut now = Monotonic::from_nanos(1_000_000_000);
     let mut waited = Duration::ZERO;
-    let allocated = measure(|| {
-        for round in 0..u64::from(SAMPLES) {
-            waited += budget.settle(round % 8, read_of(round % 8), INTERVAL);
-        }
-    });
+    let mut settle = |round: u64| {
+        let took = read_of(round % 8);
+        now = now.plus(took);
+        waited += budget.settle(round % 8, now, took, INTERVAL).wait;
+    };
+    (0..8).for_each(&mut settle);
+    let allocated = measure(|| (0..u64::from(SAMPLES)).for_each(&mut settle));
     assert!(waited > Duration::ZERO);
     assert_eq!(allocated.count_total, 0, "{allocated:?}");
 }

@@ -22,7 +22,7 @@ use exposition::snapshots::{
     Counted, RX, TX, counted, detailed, device, ethtool, figures, hand_made, mlx5_host, priority,
     rdma, rdma_port, sampled, snapshot, with_raw,
 };
-use exposition::strict_parser::{ParsedFamily, ParsedSample, parse};
+use exposition::strict_parser::{ParsedFamily, parse, value};
 use exposition::{BUILD, PROCESS, judges, text_of};
 use roce_exporter::engine::Snapshot;
 use roce_exporter::export::{FAMILIES, Family, Format, Kind, Label, encode};
@@ -35,11 +35,11 @@ const LINT_OF_BINDING_NAMES: &str = "metric name should not include type 'counte
 
 fn golden(name: &str, actual: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
-    if std::env::var_os("ROCE_UPDATE_GOLDEN").is_some() {
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
         std::fs::write(&path, actual).unwrap();
     }
     let expected = std::fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(actual, expected, "{name} differs; ROCE_UPDATE_GOLDEN=1 rewrites it");
+    assert_eq!(actual, expected, "{name} differs; UPDATE_EXPECT=1 rewrites it");
 }
 
 fn samples(families: &[ParsedFamily]) -> usize {
@@ -48,16 +48,6 @@ fn samples(families: &[ParsedFamily]) -> usize {
 
 fn family<'a>(families: &'a [ParsedFamily], name: &str) -> &'a ParsedFamily {
     families.iter().find(|family| family.name == name).unwrap_or_else(|| panic!("no {name}"))
-}
-
-fn value(families: &[ParsedFamily], name: &str, labels: &[(&str, &str)]) -> Option<String> {
-    let matches = |sample: &&ParsedSample| {
-        labels
-            .iter()
-            .all(|(label, value)| sample.labels.get(*label).is_some_and(|found| found == value))
-    };
-    let family = families.iter().find(|family| family.name == name)?;
-    family.samples.iter().find(matches).map(|sample| sample.value.clone())
 }
 
 fn text_families(snapshot: &Snapshot) -> Vec<ParsedFamily> {

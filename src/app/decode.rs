@@ -57,7 +57,7 @@ pub(super) fn decoded(
     let parsed = ethtool_text::parse(text);
     anyhow::ensure!(!parsed.names.is_empty(), "no line of the form `name: value` in the text");
     let mut out = String::new();
-    if !catalogue.drivers(table).contains(driver) {
+    if !catalogue.knows_driver(table, driver) {
         writeln!(out, "# driver {driver:?} is not in the catalogue by this name")?;
     }
     let snapshot = snapshot_of(&parsed, table, driver, catalogue)?;

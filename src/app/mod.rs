@@ -4,12 +4,16 @@
 //! settings. Refuses to judge, encode or read by itself.
 
 mod decode;
+mod demo;
 mod listen;
 mod once;
+pub mod replay;
 mod serve;
 
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::fs;
+use std::io::{self, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -19,10 +23,9 @@ use serve::MakeHost;
 
 use crate::catalogue::{Catalogue, RawSelection};
 use crate::config::{Cli, Command, Settings, SettingsErrors, parse_from};
-use crate::engine::StormSettings;
 use crate::log;
 use crate::sampler::SamplerOptions;
-use crate::source::{MachineHost, SysfsRoot};
+use crate::source::{Host, MachineHost, NamespacesHost, SysfsRoot};
 
 /// How often the machine is looked at again.
 const DISCOVERY_PERIOD: std::time::Duration = std::time::Duration::from_secs(5);
@@ -40,42 +43,55 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let settings = match Settings::load(&cli) {
         Ok(settings) => settings,
         Err(errors) => {
-            eprintln!("{errors}");
+            complain(&errors);
             return ExitCode::from(SettingsErrors::EXIT_CODE);
         }
     };
     let catalogue = match load_catalogue(&settings) {
         Ok(catalogue) => Arc::new(catalogue),
         Err(error) => {
-            eprintln!("{error:#}");
+            complain(&format_args!("{error:#}"));
             return ExitCode::from(SettingsErrors::EXIT_CODE);
         }
     };
-    if settings.check_only {
-        println!("settings are good");
-        return ExitCode::SUCCESS;
-    }
-    match execute(&cli, &settings, &catalogue) {
+    let outcome = if settings.check_only {
+        once::print("settings are good\n")
+    } else {
+        execute(&cli, &settings, &catalogue)
+    };
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("roce_exporter: {error:#}");
+            complain(&format_args!("roce_exporter: {error:#}"));
             ExitCode::FAILURE
         }
     }
 }
 
+/// Says on standard error why the program ends. `eprintln!` would panic where nobody reads that.
+fn complain(message: &dyn Display) {
+    let _ = writeln!(io::stderr(), "{message}");
+}
+
 fn execute(cli: &Cli, settings: &Settings, catalogue: &Arc<Catalogue>) -> anyhow::Result<()> {
     match &settings.command {
         Command::Decode(decode) => decode::decode(decode, catalogue),
+        Command::Demo(demo) if demo.list => demo::list(),
         Command::Once => {
             log::init(settings.log)?;
             once::once(settings, catalogue)
         }
-        Command::Demo(_) => anyhow::bail!("x"),
+        Command::Demo(demo) => {
+            let level = log::init(settings.log)?;
+            demo::demo(demo, cli, settings, catalogue, level)
+        }
+        Command::Replay(replay) => {
+            log::init(settings.log)?;
+            replay::replay(replay, settings, catalogue)
+        }
         Command::Serve => {
             let level = log::init(settings.log)?;
-            let host: MakeHost =
-                Box::new(|settings, catalogue| Arc::new(machine(settings, catalogue)));
+            let host: MakeHost = Box::new(machine);
             serve::serve(vec![host], cli, settings, catalogue, level)
         }
     }
@@ -89,18 +105,30 @@ fn load_catalogue(settings: &Settings) -> anyhow::Result<Catalogue> {
     Ok(catalogue.with_file(&text, &path.display().to_string())?)
 }
 
-fn machine(settings: &Settings, catalogue: &Arc<Catalogue>) -> MachineHost {
+/// This machine, with its other network namespaces where the operator asked for them.
+fn machine(settings: &Settings, catalogue: &Arc<Catalogue>) -> Arc<dyn Host> {
     let catalogue = Arc::clone(catalogue);
     let key = move |bus: &str, rdma: &str| catalogue.rdma_table_key(bus, rdma);
-    MachineHost::new(SysfsRoot::new(&settings.sysfs), settings.devices.clone(), Box::new(key))
+    let filter = settings.devices.clone();
+    let own = MachineHost::new(SysfsRoot::new(&settings.sysfs), filter.clone(), Box::new(key));
+    if settings.namespaces.is_empty() {
+        return Arc::new(own);
+    }
+    let (namespaces, procfs) = (settings.namespaces.clone(), settings.procfs.clone());
+    Arc::new(NamespacesHost::new(own, namespaces, filter, procfs))
+}
+
+fn raw_selection(settings: &Settings) -> RawSelection {
+    RawSelection { pattern: settings.raw.include.clone(), cap: settings.raw.max }
 }
 
 fn sampler_options(settings: &Settings) -> SamplerOptions {
     SamplerOptions {
         interval: settings.sampler.interval,
         rtnl_budget: settings.sampler.rtnl_budget,
-        storm: StormSettings::default(),
-        raw: RawSelection { pattern: settings.raw.include.clone(), cap: settings.raw.max },
+        storm: settings.storm,
+        raw: raw_selection(settings),
         discovery_period: DISCOVERY_PERIOD,
+        recorder: None,
     }
 }

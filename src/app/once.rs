@@ -15,7 +15,7 @@ use crate::sampler::sample_once;
 /// When standard output cannot be written to, but for a reader that went away.
 pub(super) fn once(settings: &Settings, catalogue: &Arc<Catalogue>) -> anyhow::Result<()> {
     let host = super::machine(settings, catalogue);
-    let snapshot = sample_once(&host, catalogue, &super::sampler_options(settings));
+    let snapshot = sample_once(&*host, catalogue, &super::sampler_options(settings));
     let mut text = String::new();
     encode(&snapshot, &BuildInfo::current(), None, Format::Text004, &mut text)?;
     print(&text)

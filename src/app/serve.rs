@@ -3,12 +3,17 @@
 //! SIGTERM and SIGINT stop within 5 s. SIGHUP reads the settings file and the catalogue file again: a bad file
 //! keeps the running settings and says so.
 
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
 use tokio::runtime::Builder;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 
 use super::{listen, load_catalogue, sampler_options};
 use crate::build_info::BuildInfo;
@@ -16,8 +21,10 @@ use crate::catalogue::Catalogue;
 use crate::config::{Cli, Settings};
 use crate::http::{self, ServerState};
 use crate::log::LevelHandle;
+use crate::model::Monotonic;
+use crate::record::{Recording, Start};
 use crate::sampler::{Board, Sampler};
-use crate::source::{Host, monotonic_now};
+use crate::source::{Host, monotonic_now, unix_seconds_now};
 
 /// HTTP needs little; sampling has threads of its own.
 const WORKERS: usize = 2;
@@ -32,7 +39,17 @@ struct Served {
     make_host: MakeHost,
     board: Arc<Board>,
     sampler: Option<Sampler>,
+    recording: Option<Recording>,
 }
+
+/// The servers of all boards, and what stops them.
+pub(super) struct Servers {
+    tasks: JoinSet<io::Result<()>>,
+    stop: watch::Sender<bool>,
+}
+
+/// Tells the time of a board's snapshots.
+pub(super) type Clock = Arc<dyn Fn() -> Monotonic + Send + Sync>;
 
 /// Serves `hosts`: the first on the addresses of the settings, each further one a port higher.
 ///
@@ -45,13 +62,21 @@ pub(super) fn serve(
     catalogue: &Arc<Catalogue>,
     level: LevelHandle,
 ) -> anyhow::Result<()> {
+    on_runtime(serve_all(hosts, cli, settings, catalogue, level))
+}
+
+/// Runs a command that serves.
+///
+/// # Errors
+/// Those of the command; also when no runtime can be started.
+pub(super) fn on_runtime(command: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
     let runtime = Builder::new_multi_thread()
         .worker_threads(WORKERS)
         .max_blocking_threads(BLOCKING_THREADS)
         .enable_all()
         .build()
         .context("cannot start the HTTP runtime")?;
-    let result = runtime.block_on(serve_all(hosts, cli, settings, catalogue, level));
+    let result = runtime.block_on(command);
     runtime.shutdown_background();
     result
 }
@@ -65,19 +90,14 @@ async fn serve_all(
 ) -> anyhow::Result<()> {
     greet();
     let mut signals = Signals::new()?;
-    let (stop, stopped) = watch::channel(false);
-    let mut servers = tokio::task::JoinSet::new();
+    let mut servers = Servers::new();
     let mut served = Vec::new();
     for (offset, make_host) in (0_u16..).zip(hosts) {
-        let listeners = listen::bind(&settings.web.listen, offset).await?;
-        for listener in &listeners {
-            let address = listener.local_addr()?.to_string();
-            tracing::info!(address, path = settings.web.telemetry_path, "listening");
-        }
         let board = Arc::new(Board::default());
-        let router = http::router(state_of(settings, &board));
-        servers.spawn(http::serve(listeners, router, stopped.clone()));
-        served.push(Served { make_host, board, sampler: None });
+        servers.serve(settings, offset, &board, Arc::new(monotonic_now)).await?;
+        let recording = settings.record.as_deref().map(|path| record(path, offset));
+        let recording = recording.transpose()?;
+        served.push(Served { make_host, board, sampler: None, recording });
     }
     start_all(&mut served, settings, catalogue)?;
     let mut running = settings.clone();
@@ -87,22 +107,93 @@ async fn serve_all(
                 Asked::Stop => break,
                 Asked::Reload => reload(cli, &mut running, &mut served, &level),
             },
-            ended = servers.join_next() => {
-                let result = ended.context("nothing to serve")?;
-                return Ok(result.context("the server failed")??);
-            }
+            failure = servers.failure() => return Err(failure),
         }
     }
     tracing::info!("stopping");
-    let _ = stop.send(true);
+    servers.stop();
     stop_all(&mut served);
-    while let Some(ended) = servers.join_next().await {
-        ended.context("the server failed")??;
+    for recording in served.into_iter().filter_map(|one| one.recording) {
+        recording.finish();
     }
-    Ok(())
+    servers.ended().await
 }
 
-fn greet() {
+impl Servers {
+    /// None yet.
+    pub(super) fn new() -> Self {
+        Self { tasks: JoinSet::new(), stop: watch::channel(false).0 }
+    }
+
+    /// Serves a board on the addresses of the settings, each `offset` ports higher; its snapshots are of the time
+    /// that `clock` tells.
+    ///
+    /// # Errors
+    /// When an address cannot be bound.
+    pub(super) async fn serve(
+        &mut self,
+        settings: &Settings,
+        offset: u16,
+        board: &Arc<Board>,
+        clock: Clock,
+    ) -> anyhow::Result<()> {
+        let listeners = listen::bind(&settings.web.listen, offset).await?;
+        for listener in &listeners {
+            let address = listener.local_addr()?.to_string();
+            tracing::info!(address, path = settings.web.telemetry_path, "listening");
+        }
+        let router = http::router(state_of(settings, board, clock));
+        self.tasks.spawn(http::serve(listeners, router, self.stop.subscribe()));
+        Ok(())
+    }
+
+    /// Waits until a server ends by itself, which none should.
+    pub(super) async fn failure(&mut self) -> anyhow::Error {
+        match self.tasks.join_next().await {
+            None => anyhow::anyhow!("nothing to serve"),
+            Some(Ok(Ok(()))) => anyhow::anyhow!("the server ended"),
+            Some(Ok(Err(error))) => error.into(),
+            Some(Err(error)) => anyhow::Error::new(error).context("the server failed"),
+        }
+    }
+
+    /// Tells all servers to stop.
+    pub(super) fn stop(&self) {
+        self.stop.send_replace(true);
+    }
+
+    /// Waits until all have stopped.
+    ///
+    /// # Errors
+    /// The first failure.
+    pub(super) async fn ended(mut self) -> anyhow::Result<()> {
+        while let Some(ended) = self.tasks.join_next().await {
+            ended.context("the server failed")??;
+        }
+        Ok(())
+    }
+}
+
+/// Begins the recording of the host of this `offset`; each host but the first has its number added to the name.
+fn record(path: &Path, offset: u16) -> anyhow::Result<Recording> {
+    let mut name = OsString::from(path);
+    if offset > 0 {
+        name.push(format!(".{}", u32::from(offset) + 1));
+    }
+    let (path, build) = (PathBuf::from(name), BuildInfo::current());
+    let start = Start {
+        at: monotonic_now(),
+        unix: Duration::try_from_secs_f64(unix_seconds_now()).unwrap_or_default(),
+        program: format!("{} {}", build.version, build.revision),
+    };
+    let recording = Recording::create(&path, start);
+    let recording = recording.with_context(|| format!("cannot record to {}", path.display()))?;
+    tracing::info!(file = %path.display(), "recording");
+    Ok(recording)
+}
+
+/// The first line of the log, and a hint.
+pub(super) fn greet() {
     let build = BuildInfo::current();
     tracing::info!(version = build.version, revision = build.revision, "starting");
     if rustix::process::geteuid().is_root() {
@@ -118,7 +209,9 @@ fn start_all(
     for one in served {
         let host = (one.make_host)(settings, catalogue);
         let board = Arc::clone(&one.board);
-        let sampler = Sampler::start(host, Arc::clone(catalogue), sampler_options(settings), board);
+        let mut options = sampler_options(settings);
+        options.recorder = one.recording.as_ref().map(Recording::recorder);
+        let sampler = Sampler::start(host, Arc::clone(catalogue), options, board);
         one.sampler = Some(sampler.context("cannot start sampling")?);
     }
     Ok(())
@@ -132,10 +225,10 @@ fn stop_all(served: &mut [Served]) {
     }
 }
 
-fn state_of(settings: &Settings, board: &Arc<Board>) -> ServerState {
+fn state_of(settings: &Settings, board: &Arc<Board>, clock: Clock) -> ServerState {
     let (shown, asked) = (Arc::clone(board), Arc::clone(board));
     ServerState {
-        snapshot: Arc::new(move || shown.snapshot(monotonic_now())),
+        snapshot: Arc::new(move || shown.snapshot(clock())),
         ready: Arc::new(move || asked.is_ready()),
         build: BuildInfo::current(),
         telemetry_path: settings.web.telemetry_path.clone(),
@@ -175,14 +268,18 @@ fn reload(cli: &Cli, running: &mut Settings, served: &mut [Served], level: &Leve
 }
 
 /// The signals that matter.
-struct Signals {
+pub(super) struct Signals {
     terminate: Signal,
     interrupt: Signal,
     hangup: Signal,
 }
 
 impl Signals {
-    fn new() -> anyhow::Result<Self> {
+    /// Catches them from now on.
+    ///
+    /// # Errors
+    /// When they cannot be caught.
+    pub(super) fn new() -> anyhow::Result<Self> {
         let of = |kind| signal(kind).context("cannot catch signals");
         Ok(Self {
             terminate: of(SignalKind::terminate())?,
@@ -191,7 +288,8 @@ impl Signals {
         })
     }
 
-    async fn next(&mut self) -> Asked {
+    /// Waits for the next.
+    pub(super) async fn next(&mut self) -> Asked {
         tokio::select! {
             _ = self.terminate.recv() => Asked::Stop,
             _ = self.interrupt.recv() => Asked::Stop,
@@ -202,7 +300,9 @@ impl Signals {
 
 /// What a signal asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Asked {
+pub(super) enum Asked {
+    /// End the program.
     Stop,
+    /// Read the files again.
     Reload,
 }

@@ -105,6 +105,13 @@ impl Catalogue {
         self.rdma_drivers.key(bus_driver, rdma_device)
     }
 
+    /// Whether a table has rows of this driver's own, beside those for every driver.
+    #[must_use]
+    pub fn knows_driver(&self, table: Table, driver: &str) -> bool {
+        let own = |row: &&Row| row.table == table && !row.driver.stem().is_empty();
+        self.rows.iter().filter(own).any(|row| row.driver.matches(driver))
+    }
+
     /// The drivers that a table has rows for, as written there: a trailing `*` stands for any ending.
     #[must_use]
     pub fn drivers(&self, table: Table) -> BTreeSet<String> {

@@ -34,6 +34,33 @@ impl<'a> Checker<'a> {
         self.problems
     }
 
+    /// Where a setting was written; its flag where it was not.
+    pub(super) fn place(
+        &self,
+        name: &'static str,
+        flag: Option<&str>,
+        key: Option<&Text>,
+    ) -> Place {
+        match (flag, key) {
+            (None, Some(text)) => self.line(name, text.referenced.line()),
+            (Some(_), _) | (None, None) => Place::Flag(name),
+        }
+    }
+
+    /// Whether nothing was wrong with these settings so far. One that is at fault stands at its default meanwhile,
+    /// which says nothing about the others.
+    pub(super) fn all_good(&self, names: &[&str]) -> bool {
+        !self.problems.iter().any(|problem| match &problem.place {
+            Place::Flag(name) => names.contains(name),
+            Place::Line { key, .. } => names.contains(&key.replace('_', "-").as_str()),
+        })
+    }
+
+    /// A value that is good by itself and does not go with another setting.
+    pub(super) fn refuse(&mut self, place: Place, value: String, message: String) {
+        self.problems.push(Problem { place, value: Some(value), message });
+    }
+
     /// A setting that may be left out. `parse` answers what is allowed. None also after a fault, which then
     /// fails the whole load.
     pub(super) fn optional<T>(
@@ -43,11 +70,8 @@ impl<'a> Checker<'a> {
         key: Option<&Text>,
         parse: impl FnOnce(&str) -> Result<T, String>,
     ) -> Option<T> {
-        let (place, text) = match (flag, key) {
-            (Some(text), _) => (Place::Flag(name), text),
-            (None, Some(text)) => (self.line(name, text.referenced.line()), text.value.as_str()),
-            (None, None) => return None,
-        };
+        let place = self.place(name, flag, key);
+        let text = flag.or(key.map(|key| key.value.as_str()))?;
         self.judge(place, text, parse)
     }
 

@@ -12,8 +12,8 @@ use super::duration::show;
 use super::settings::{
     DEFAULT_DECODE_TABLE, DEFAULT_DEMO_HOSTS, DEFAULT_DEMO_SEED, DEFAULT_INTERVAL,
     DEFAULT_LOG_FORMAT, DEFAULT_LOG_LEVEL, DEFAULT_MAX_REQUESTS, DEFAULT_PORT, DEFAULT_PROCFS,
-    DEFAULT_RAW_MAX, DEFAULT_RTNL_BUDGET, DEFAULT_SYSFS, DEFAULT_TELEMETRY_PATH, DEMO_HOSTS,
-    INTERVAL, RAW_MAX,
+    DEFAULT_RAW_MAX, DEFAULT_REPLAY_SPEED, DEFAULT_RTNL_BUDGET, DEFAULT_STORM, DEFAULT_SYSFS,
+    DEFAULT_TELEMETRY_PATH, DEMO_HOSTS, INTERVAL, LEAST_SAMPLES, RAW_MAX, REPLAY_SPEED, STORM_TIME,
 };
 use crate::build_info::VERSION_TEXT;
 
@@ -46,6 +46,10 @@ pub struct Cli {
     #[command(flatten)]
     pub(super) sampler: SamplerFlags,
     #[command(flatten)]
+    pub(super) storm: StormFlags,
+    #[command(flatten)]
+    pub(super) record: RecordFlags,
+    #[command(flatten)]
     pub(super) log: LogFlags,
 }
 
@@ -74,6 +78,8 @@ pub(super) enum RawCommand {
     Demo(DemoArguments),
     /// Read every counter once and print the exposition
     Once,
+    /// Serve what `--record` wrote, as if it were live
+    Replay(ReplayArguments),
     /// Print what a captured `ethtool -S` or `rdma statistic` text means
     Decode(DecodeArguments),
 }
@@ -92,6 +98,18 @@ pub(super) struct DemoArguments {
     /// List the scenarios, then exit
     #[arg(long)]
     pub(super) list: bool,
+}
+
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Replay")]
+pub(super) struct ReplayArguments {
+    #[arg(long, value_name = "X", help = format!(
+        "Recorded seconds per second, {} to {} [default: {DEFAULT_REPLAY_SPEED}]",
+        REPLAY_SPEED.start(), REPLAY_SPEED.end()))]
+    pub(super) speed: Option<String>,
+    /// The recording
+    #[arg(value_name = "FILE")]
+    pub(super) recording: PathBuf,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -151,6 +169,9 @@ pub(super) struct DeviceFlags {
     /// Not the devices whose whole name matches; applied after the include
     #[arg(long = "device.exclude", value_name = "REGEX", global = true)]
     pub(super) exclude: Option<String>,
+    /// Also NICs of another network namespace: name, file or all; may be repeated; needs a capability
+    #[arg(long = "device.netns", alias = "netns", value_name = "NETNS", global = true)]
+    pub(super) netns: Vec<String>,
     #[arg(long = "path.sysfs", value_name = "DIR", global = true, help = format!(
         "Where sysfs is mounted [default: {DEFAULT_SYSFS}]"))]
     pub(super) sysfs: Option<PathBuf>,
@@ -184,6 +205,39 @@ pub(super) struct SamplerFlags {
     #[arg(long = "sampler.rtnl-budget", value_name = "SHARE", global = true, help = format!(
         "Share of time that reads may hold the kernel's rtnl lock: 0.1 or 10% [default: {DEFAULT_RTNL_BUDGET}]"))]
     pub(super) rtnl_budget: Option<String>,
+}
+
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Storms")]
+pub(super) struct StormFlags {
+    #[arg(long = "storm.suspect-ratio", value_name = "SHARE", global = true, help = format!(
+        "A sample paused for at least this share of its time is suspect [default: {}]",
+        DEFAULT_STORM.suspect_ratio))]
+    pub(super) suspect_ratio: Option<String>,
+    #[arg(long = "storm.detection", value_name = "DURATION", global = true, help = format!(
+        "Suspect time without a break that makes a storm, {} to {} [default: {}]",
+        show(*STORM_TIME.start()), show(*STORM_TIME.end()), show(DEFAULT_STORM.detection)))]
+    pub(super) detection: Option<String>,
+    #[arg(long = "storm.least-samples", value_name = "N", global = true, help = format!(
+        "Suspect samples that a storm needs at least, {} to {} [default: {}]",
+        LEAST_SAMPLES.start(), LEAST_SAMPLES.end(), DEFAULT_STORM.least_samples))]
+    pub(super) least_samples: Option<String>,
+    #[arg(long = "storm.over-ratio", value_name = "SHARE", global = true, help = format!(
+        "A sample paused for less than this share of its time is quiet [default: {}]",
+        DEFAULT_STORM.over_ratio))]
+    pub(super) over_ratio: Option<String>,
+    #[arg(long = "storm.recovery", value_name = "DURATION", global = true, help = format!(
+        "Quiet time that ends a storm, {} to {} [default: {}]",
+        show(*STORM_TIME.start()), show(*STORM_TIME.end()), show(DEFAULT_STORM.recovery)))]
+    pub(super) recovery: Option<String>,
+}
+
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Recording")]
+pub(super) struct RecordFlags {
+    /// Write the raw readings to this new file, for `replay`
+    #[arg(long = "record", value_name = "FILE", global = true)]
+    pub(super) record: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug, Args)]

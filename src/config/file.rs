@@ -139,6 +139,7 @@ mapping! {
         path: Paths,
         raw: Raw,
         sampler: Sampler,
+        storm: Storm,
         web: Web,
     }
 }
@@ -160,12 +161,23 @@ mapping! {
 
 mapping! {
     /// `device:`
-    Device { include: Option<Text>, exclude: Option<Text>, }
+    Device { include: Option<Text>, exclude: Option<Text>, netns: Option<Texts>, }
 }
 
 mapping! {
     /// `sampler:`
     Sampler { interval: Option<Text>, rtnl_budget: Option<Text>, }
+}
+
+mapping! {
+    /// `storm:`
+    Storm {
+        suspect_ratio: Option<Text>,
+        detection: Option<Text>,
+        least_samples: Option<Text>,
+        over_ratio: Option<Text>,
+        recovery: Option<Text>,
+    }
 }
 
 mapping! {
@@ -200,6 +212,7 @@ impl Sections {
         found.extend(self.path.unknown_below("path."));
         found.extend(self.raw.unknown_below("raw."));
         found.extend(self.sampler.unknown_below("sampler."));
+        found.extend(self.storm.unknown_below("storm."));
         found.extend(self.web.unknown_below("web."));
         found.sort_by_key(|unknown| unknown.line);
         found

@@ -8,19 +8,19 @@ use std::path::PathBuf;
 
 use super::address::{InvalidAddress, ListenAddress};
 use super::check::{Checker, Kind};
-use super::cli::{Cli, DecodeArguments, DemoArguments, RawCommand};
-use super::errors::SettingsErrors;
+use super::cli::{Cli, DecodeArguments, DemoArguments, RawCommand, ReplayArguments};
+use super::errors::{Place, SettingsErrors};
 use super::file::{self, Sections};
 use super::settings::{
     Command, DEFAULT_DECODE_TABLE, DEFAULT_DEMO_HOSTS, DEFAULT_DEMO_SEED, DEFAULT_INTERVAL,
     DEFAULT_LOG_FORMAT, DEFAULT_LOG_LEVEL, DEFAULT_MAX_REQUESTS, DEFAULT_PORT, DEFAULT_PROCFS,
-    DEFAULT_RAW_MAX, DEFAULT_RTNL_BUDGET, DEFAULT_SYSFS, DEFAULT_TELEMETRY_PATH, DEMO_HOSTS,
-    DecodeInput, DecodeSettings, DecodeTable, DemoSettings, INTERVAL, LogFormat, LogLevel,
-    LogSettings, MAX_REQUESTS, RAW_MAX, RTNL_BUDGET, RawSettings, SamplerSettings, Settings,
-    WebSettings,
+    DEFAULT_RAW_MAX, DEFAULT_REPLAY_SPEED, DEFAULT_RTNL_BUDGET, DEFAULT_SYSFS,
+    DEFAULT_TELEMETRY_PATH, DEMO_HOSTS, DecodeInput, DecodeSettings, DecodeTable, DemoSettings,
+    INTERVAL, LogFormat, LogLevel, LogSettings, MAX_REQUESTS, RAW_MAX, REPLAY_SPEED, RTNL_BUDGET,
+    RawSettings, ReplaySettings, SamplerSettings, Settings, WebSettings,
 };
-use super::{duration, value};
-use crate::model::DeviceFilter;
+use super::{duration, storm, value};
+use crate::model::{DeviceFilter, NamespaceSelection};
 
 impl Settings {
     /// Checks flags and, if one is named, the settings file. Depends on nothing else and binds nothing, so that
@@ -32,18 +32,30 @@ impl Settings {
         let path = cli.config.config_file.as_deref();
         let (file, problems) = path.map(file::read).unwrap_or_default();
         let mut checker = Checker::new(path, problems);
+        let command = command(&mut checker, cli.command.as_ref());
+        let record = record(&mut checker, cli, &command);
+        let web = web(&mut checker, cli, &file);
+        let sysfs = sysfs(&mut checker, cli, &file);
+        let procfs = procfs(&mut checker, cli, &file);
+        let devices = devices(&mut checker, cli, &file);
+        let namespaces = namespaces(&mut checker, cli, &file);
+        let sampler = sampler(&mut checker, cli, &file);
         let settings = Self {
-            command: command(&mut checker, cli.command.as_ref()),
+            command,
             check_only: cli.config.config_check,
-            web: web(&mut checker, cli, &file),
-            sysfs: sysfs(&mut checker, cli, &file),
-            procfs: procfs(&mut checker, cli, &file),
-            devices: devices(&mut checker, cli, &file),
-            sampler: sampler(&mut checker, cli, &file),
+            web,
+            sysfs,
+            procfs,
+            devices,
+            namespaces,
+            sampler,
+            storm: storm::settings(&mut checker, &cli.storm, &file.storm, sampler.interval),
+            record,
             raw: raw(&mut checker, cli, &file),
             catalogue_file: catalogue_file(&mut checker, cli, &file),
             log: log(&mut checker, cli, &file),
         };
+        storm::fits(&mut checker, &settings, &cli.storm, &file.storm);
         SettingsErrors::unless_none(checker.into_problems(), settings)
     }
 }
@@ -53,6 +65,7 @@ fn command(checker: &mut Checker<'_>, raw: Option<&RawCommand>) -> Command {
         None => Command::Serve,
         Some(RawCommand::Once) => Command::Once,
         Some(RawCommand::Demo(arguments)) => Command::Demo(demo(checker, arguments)),
+        Some(RawCommand::Replay(arguments)) => Command::Replay(replay(checker, arguments)),
         Some(RawCommand::Decode(arguments)) => Command::Decode(decode(checker, arguments)),
     }
 }
@@ -70,6 +83,26 @@ fn demo(checker: &mut Checker<'_>, arguments: &DemoArguments) -> DemoSettings {
         hosts: hosts.unwrap_or(DEFAULT_DEMO_HOSTS),
         list: arguments.list,
     }
+}
+
+fn replay(checker: &mut Checker<'_>, arguments: &ReplayArguments) -> ReplaySettings {
+    let speed = checker.optional("speed", arguments.speed.as_deref(), None, |text| {
+        value::real(text, &REPLAY_SPEED)
+    });
+    ReplaySettings {
+        file: arguments.recording.clone(),
+        speed: speed.unwrap_or(DEFAULT_REPLAY_SPEED),
+    }
+}
+
+/// Whether the file may be written is seen when it is made: a reload finds the one that is being written.
+fn record(checker: &mut Checker<'_>, cli: &Cli, command: &Command) -> Option<PathBuf> {
+    let path = cli.record.record.clone()?;
+    if !matches!(command, Command::Serve | Command::Demo(_)) {
+        let message = "only what is sampled can be recorded: this host, or `demo`".to_owned();
+        checker.refuse(Place::Flag("record"), path.display().to_string(), message);
+    }
+    Some(path)
 }
 
 fn decode(checker: &mut Checker<'_>, arguments: &DecodeArguments) -> DecodeSettings {
@@ -151,6 +184,14 @@ fn devices(checker: &mut Checker<'_>, cli: &Cli, file: &Sections) -> DeviceFilte
             value::pattern,
         ),
     }
+}
+
+fn namespaces(checker: &mut Checker<'_>, cli: &Cli, file: &Sections) -> NamespaceSelection {
+    let (flags, keys) = (&cli.devices.netns, file.device.netns.as_ref());
+    let mut named = checker.list("device.netns", flags, keys, value::namespace);
+    let all = named.iter().any(|name| name == "all");
+    named.retain(|name| name != "all");
+    NamespaceSelection { named, all }
 }
 
 fn sampler(checker: &mut Checker<'_>, cli: &Cli, file: &Sections) -> SamplerSettings {

@@ -13,6 +13,7 @@ mod errors;
 mod file;
 mod load;
 mod settings;
+mod storm;
 mod value;
 
 pub use address::{InvalidAddress, ListenAddress};
@@ -20,5 +21,5 @@ pub use cli::{Cli, command, parse_from};
 pub use errors::{Place, Problem, SettingsErrors};
 pub use settings::{
     Command, DEFAULT_PORT, DecodeInput, DecodeSettings, DecodeTable, DemoSettings, LogFormat,
-    LogLevel, LogSettings, RawSettings, SamplerSettings, Settings, WebSettings,
+    LogLevel, LogSettings, RawSettings, ReplaySettings, SamplerSettings, Settings, WebSettings,
 };

@@ -12,7 +12,8 @@ use std::time::Duration;
 use regex::Regex;
 
 use super::address::ListenAddress;
-use crate::model::DeviceFilter;
+use crate::engine::StormSettings;
+use crate::model::{DeviceFilter, NamespaceSelection};
 
 /// The TCP port of the exporter.
 pub const DEFAULT_PORT: u16 = 10479;
@@ -27,6 +28,8 @@ pub(super) const DEFAULT_LOG_LEVEL: LogLevel = LogLevel::Info;
 pub(super) const DEFAULT_LOG_FORMAT: LogFormat = LogFormat::Logfmt;
 pub(super) const DEFAULT_DEMO_SEED: u64 = 1;
 pub(super) const DEFAULT_DEMO_HOSTS: u16 = 1;
+pub(super) const DEFAULT_REPLAY_SPEED: f64 = 1.0;
+pub(super) const DEFAULT_STORM: StormSettings = StormSettings::DEFAULT;
 pub(super) const DEFAULT_DECODE_TABLE: DecodeTable = DecodeTable::Ethtool;
 
 pub(super) const MAX_REQUESTS: RangeInclusive<usize> = 0..=10_000;
@@ -35,6 +38,16 @@ pub(super) const INTERVAL: RangeInclusive<Duration> =
 pub(super) const RTNL_BUDGET: RangeInclusive<f64> = 0.001..=1.0;
 pub(super) const RAW_MAX: RangeInclusive<usize> = 1..=1000;
 pub(super) const DEMO_HOSTS: RangeInclusive<u16> = 1..=64;
+pub(super) const REPLAY_SPEED: RangeInclusive<f64> = 0.1..=1000.0;
+pub(super) const SUSPECT_RATIO: RangeInclusive<f64> = 0.5..=1.0;
+/// Never 0: no sample is below that, and a storm would have no end.
+pub(super) const OVER_RATIO: RangeInclusive<f64> = 0.001..=1.0;
+/// For `storm.detection` and `storm.recovery`.
+pub(super) const STORM_TIME: RangeInclusive<Duration> =
+    Duration::from_millis(10)..=Duration::from_mins(1);
+pub(super) const LEAST_SAMPLES: RangeInclusive<u32> = 1..=1000;
+/// A storm is at least so many intervals long, so that no single read makes one.
+pub(super) const LEAST_DETECTION_INTERVALS: u32 = 2;
 
 /// Everything that the program is told, checked.
 #[derive(Clone, Debug)]
@@ -51,8 +64,14 @@ pub struct Settings {
     pub procfs: PathBuf,
     /// Which devices are read.
     pub devices: DeviceFilter,
+    /// Which further network namespaces are looked at.
+    pub namespaces: NamespaceSelection,
     /// When they are read.
     pub sampler: SamplerSettings,
+    /// What makes a storm.
+    pub storm: StormSettings,
+    /// Where raw readings are recorded; only when this machine or a simulated one is served.
+    pub record: Option<PathBuf>,
     /// Which uncatalogued counters are passed on.
     pub raw: RawSettings,
     /// Counter names of further drivers.
@@ -62,7 +81,7 @@ pub struct Settings {
 }
 
 /// What to do.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Command {
     /// Sample this host's NICs and serve their metrics.
     Serve,
@@ -70,6 +89,8 @@ pub enum Command {
     Demo(DemoSettings),
     /// Print one exposition of this host.
     Once,
+    /// Serve a recording.
+    Replay(ReplaySettings),
     /// Explain a captured text of counters.
     Decode(DecodeSettings),
 }
@@ -85,6 +106,15 @@ pub struct DemoSettings {
     pub hosts: u16,
     /// List the scenarios instead.
     pub list: bool,
+}
+
+/// A recording and how to serve it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReplaySettings {
+    /// The recording.
+    pub file: PathBuf,
+    /// Recorded seconds per second.
+    pub speed: f64,
 }
 
 /// A text of counters and how to read it.

@@ -33,6 +33,12 @@ pub(super) fn share(text: &str, allowed: &RangeInclusive<f64>) -> Result<f64, St
     })
 }
 
+/// A number with or without a fraction, within `allowed`.
+pub(super) fn real(text: &str, allowed: &RangeInclusive<f64>) -> Result<f64, String> {
+    let value = text.parse().ok().filter(|value| allowed.contains(value));
+    value.ok_or_else(|| format!("must be a number from {} to {}", allowed.start(), allowed.end()))
+}
+
 /// One of a few words.
 pub(super) fn one_of<T: Copy + Display>(text: &str, all: &[T]) -> Result<T, String> {
     all.iter().copied().find(|word| word.to_string() == text).ok_or_else(|| {
@@ -81,11 +87,21 @@ pub(super) fn telemetry_path(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
+/// A network namespace: `all`, a name, or the path of its file.
+pub(super) fn namespace(text: &str) -> Result<String, String> {
+    let name = !text.is_empty() && !text.contains(['/', '\0']) && text != "." && text != "..";
+    if name || text.starts_with('/') {
+        Ok(text.to_owned())
+    } else {
+        Err("must be `all`, a name below /run/netns, or an absolute path".to_owned())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
-    use super::{number, one_of, pattern, share, telemetry_path, truth};
+    use super::{number, one_of, pattern, real, share, telemetry_path, truth};
 
     #[test]
     fn numbers_stay_in_their_range() {
@@ -107,6 +123,18 @@ mod tests {
         }
         for text in ["", "%", "0", "-0.1", "1.1", "101%", "nan", "NaN%", "inf", "0,1", "10%%"] {
             assert!(share(text, &(0.01..=1.0)).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    #[allow(clippy::float_cmp, reason = "the same decimal gives the same float")]
+    fn numbers_may_have_a_fraction() {
+        for (text, expected) in [("0.1", 0.1), ("1", 1.0), ("2.5e2", 250.0), ("1000", 1000.0)] {
+            assert_eq!(real(text, &(0.1..=1000.0)), Ok(expected), "{text}");
+        }
+        for text in ["", "0", "0.09", "1000.1", "-1", "nan", "inf", "1x", "10%"] {
+            let message = real(text, &(0.1..=1000.0)).unwrap_err();
+            assert_eq!(message, "must be a number from 0.1 to 1000", "{text:?}");
         }
     }
 
@@ -175,6 +203,7 @@ mod tests {
         fn any_text_is_judged(text in "\\PC{0,40}") {
             let _ = number::<u64>(&text, &(0..=9));
             let _ = share(&text, &(0.0..=1.0));
+            let _ = real(&text, &(0.0..=1.0));
             let _ = telemetry_path(&text);
             if let Ok(pattern) = pattern(&text) {
                 let _ = pattern.is_match(&text);

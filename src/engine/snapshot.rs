@@ -191,6 +191,8 @@ pub struct SamplingFigures {
     pub errors: [u64; Reason::ALL.len()],
     /// Time per read, in seconds.
     pub read_seconds: Histogram<8>,
+    /// How long the read that is under way has taken so far; zero between reads.
+    pub read_in_progress: Duration,
     /// No good read for longer than the feed's interval allows.
     pub stale: bool,
     /// Refresh period of the source; none where each read is fresh or nothing is known.
@@ -208,6 +210,7 @@ impl SamplingFigures {
             missed: 0,
             errors: [0; Reason::ALL.len()],
             read_seconds: Histogram::new(&READ_SECONDS_BOUNDS),
+            read_in_progress: Duration::ZERO,
             stale: false,
             refresh: None,
         }

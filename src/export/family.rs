@@ -43,20 +43,30 @@ labels! {
     Direction = "direction",
     /// Driver.
     Driver = "driver",
+    /// Code point in the IP header, 0 to 63.
+    Dscp = "dscp",
     /// What happened, within one family of events.
     Event = "event",
     /// Firmware version.
     Firmware = "firmware",
     /// A further distinction that only some drivers make.
     Kind = "kind",
+    /// What an RDMA port runs on, in the kernel's words.
+    LinkLayer = "link_layer",
     /// Bond or bridge that the netdev belongs to.
     Master = "master",
+    /// What decides a packet's priority.
+    Mode = "mode",
     /// Name of a counter as its driver spells it.
     Name = "name",
+    /// Network namespace; empty for the program's own.
+    Netns = "netns",
     /// PCIe operation.
     Operation = "operation",
     /// PCI address.
     PciAddress = "pci_address",
+    /// Wire that several functions can share; empty where the driver does not say.
+    PhysicalPort = "physical_port",
     /// Port of the RDMA device; empty for counters of the whole RDMA device.
     Port = "port",
     /// 802.1p priority, `0` to `7`.
@@ -65,6 +75,8 @@ labels! {
     RdmaDevice = "rdma_device",
     /// Why something was dropped or failed.
     Reason = "reason",
+    /// What a netdev is to the wire.
+    Role = "role",
     /// Git revision of the build.
     Revision = "revision",
     /// Compiler of the build.
@@ -77,6 +89,8 @@ labels! {
     Target = "target",
     /// Traffic class or CoS queue.
     TrafficClass = "traffic_class",
+    /// Kind of a GID.
+    Type = "type",
     /// Version of the build.
     Version = "version",
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::Priority;
+use super::{PortSettings, Priority};
 
 /// Link speed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -67,10 +67,51 @@ pub struct RdmaPort {
     pub port: u32,
     /// What it runs on, where the kernel says.
     pub link_layer: Option<LinkLayer>,
+    /// Kinds of GIDs in its table, each once.
+    pub gid_types: Vec<GidType>,
+}
+
+/// Kind of a GID, which decides how RoCE packets look on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum GidType {
+    /// InfiniBand, or RoCE v1: Ethernet frames that no router forwards.
+    V1,
+    /// RoCE v2: UDP.
+    V2,
+}
+
+/// What a netdev is to the wire.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum PortRole {
+    /// A port with a wire: a NIC's physical function or an uplink.
+    #[default]
+    Physical,
+    /// A virtual function: it shares a port and has no counters of the wire.
+    VirtualFunction,
+    /// The switch side of a virtual function.
+    Representor,
+    /// A bond of ports, which count for themselves.
+    Bond,
+    /// Another device without a wire of its own: VLAN, bridge, veth.
+    Virtual,
+}
+
+impl PortRole {
+    /// The label value.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Physical => "physical",
+            Self::VirtualFunction => "virtual_function",
+            Self::Representor => "representor",
+            Self::Bond => "bond",
+            Self::Virtual => "virtual",
+        }
+    }
 }
 
 /// What is known of a device apart from its counters.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeviceFacts {
     /// Netdev name; empty for an RDMA device without a netdev.
     pub device: Arc<str>,
@@ -88,4 +129,23 @@ pub struct DeviceFacts {
     pub rdma_ports: Vec<RdmaPort>,
     /// Link state.
     pub link: LinkFacts,
+    /// The network namespace that it is in; empty for the program's own.
+    pub netns: String,
+    /// What it is to the wire.
+    pub role: PortRole,
+    /// The physical port, where several netdevs can share one and the driver says which; else empty.
+    pub physical_port: String,
+    /// How it is set up.
+    pub settings: PortSettings,
+}
+
+impl DeviceFacts {
+    /// The MTU of RDMA on this netdev, in bytes: what is left of its MTU for a payload, cut to a power of two
+    /// from 256 to 4096 (`drivers/infiniband`: `iboe_get_mtu`).
+    #[must_use]
+    pub fn rdma_mtu_bytes(&self) -> Option<u32> {
+        const HEADERS: u32 = 96;
+        let payload = self.settings.mtu_bytes?.checked_sub(HEADERS)?;
+        [4096, 2048, 1024, 512, 256].into_iter().find(|size| *size <= payload)
+    }
 }

@@ -20,6 +20,23 @@ impl DeviceFilter {
     }
 }
 
+/// Which further namespaces are looked at.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NamespaceSelection {
+    /// Names below `/run/netns`, or paths of namespace files.
+    pub named: Vec<String>,
+    /// All that have a name or a process.
+    pub all: bool,
+}
+
+impl NamespaceSelection {
+    /// Whether only this program's own namespace is looked at.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.named.is_empty() && !self.all
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,6 +2,7 @@
 //!
 //! Plain data with conversions; no kernel call, no arithmetic over time, no metric name.
 
+mod dcb;
 mod device;
 mod feed;
 mod figures;
@@ -13,10 +14,11 @@ mod reading;
 mod sample;
 mod time;
 
-pub use device::{BitsPerSecond, DeviceFacts, LinkFacts, LinkLayer, RdmaPort};
+pub use dcb::{Buffers, Dcb, Ets, LinkPause, Pfc, PortSettings, Trust};
+pub use device::{BitsPerSecond, DeviceFacts, GidType, LinkFacts, LinkLayer, PortRole, RdmaPort};
 pub use feed::{Feed, SourceKind};
 pub use figures::Histogram;
-pub use filter::DeviceFilter;
+pub use filter::{DeviceFilter, NamespaceSelection};
 pub use key::{CounterKey, Direction, Index, InvalidPriority, Priority};
 pub use plan::{Freshness, Plan, PlanCounter, Unit, Width};
 pub use quantity::{Quantity, ReadingKind};

@@ -21,6 +21,8 @@ const LEAST_STALE_AGE: Duration = Duration::from_millis(100);
 pub struct Slot {
     figures: Mutex<FeedFigures>,
     link: Mutex<LinkFacts>,
+    /// When the read under way began, in nanoseconds of the monotonic clock; 0 between reads.
+    reading_since: AtomicU64,
     /// The interval that the feed's thread now tries to keep, in nanoseconds; for staleness.
     target: AtomicU64,
 }
@@ -43,6 +45,7 @@ impl Slot {
                 sampling,
             }),
             link: Mutex::default(),
+            reading_since: AtomicU64::new(0),
             target: AtomicU64::new(0),
         }
     }
@@ -60,6 +63,16 @@ impl Slot {
         self.figures.lock().unwrap_or_else(PoisonError::into_inner).sampling = *sampling;
     }
 
+    /// A read begins. Whoever hangs in it can be named while it hangs.
+    pub fn begin_read(&self, now: Monotonic) {
+        self.reading_since.store(now.as_nanos().max(1), Ordering::Relaxed);
+    }
+
+    /// The read ended.
+    pub fn end_read(&self) {
+        self.reading_since.store(0, Ordering::Relaxed);
+    }
+
     /// The interval that the thread now tries to keep.
     pub fn set_target(&self, interval: Duration) {
         let nanos = u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX);
@@ -75,6 +88,11 @@ impl Slot {
     fn figures_at(&self, now: Monotonic) -> FeedFigures {
         let mut figures = self.figures.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let target = Duration::from_nanos(self.target.load(Ordering::Relaxed));
+        let since = self.reading_since.load(Ordering::Relaxed);
+        figures.sampling.read_in_progress = match since {
+            0 => Duration::ZERO,
+            since => now.since(Monotonic::from_nanos(since)),
+        };
         let allowed = (target * 3).max(LEAST_STALE_AGE);
         figures.sampling.stale =
             figures.sampling.last_sample.is_some_and(|last| now.since(last) > allowed);

@@ -7,19 +7,25 @@
 
 mod board;
 mod budget;
+mod findings;
+mod once;
 mod schedule;
 mod supervisor;
+mod tally;
 mod thread;
 
 pub use board::{Board, Slot};
-pub use budget::RtnlBudget;
+pub use budget::ReadBudget;
+pub use once::sample_once;
 pub use schedule::{ReachedInterval, Schedule, back_off};
-pub use supervisor::{Sampler, sample_once};
+pub use supervisor::Sampler;
+pub use tally::Tally;
 
 use std::time::Duration;
 
 use crate::catalogue::RawSelection;
 use crate::engine::StormSettings;
+use crate::record::Recorder;
 
 /// How to sample.
 #[derive(Clone, Debug)]
@@ -34,6 +40,8 @@ pub struct SamplerOptions {
     pub raw: RawSelection,
     /// How often the host is looked at again.
     pub discovery_period: Duration,
+    /// Where raw readings go as well, if they are recorded.
+    pub recorder: Option<Recorder>,
 }
 
 /// The interval of a feed in which nothing is catalogued: often enough to notice that counters appear.

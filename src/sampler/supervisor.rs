@@ -8,37 +8,37 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::thread::FeedThread;
-use super::{Board, RtnlBudget, SamplerOptions, Slot};
+use super::{Board, ReadBudget, SamplerOptions, Slot};
 use crate::catalogue::{Catalogue, Table};
-use crate::engine::{Circumstances, FeedEngine, SamplingFigures, Snapshot};
-use crate::model::{Feed, Index, Plan, Quantity, Sample};
-use crate::source::{
-    Discovery, FoundFeed, Host, PlanRules, PlannedSource, monotonic_now, unix_seconds_now,
-};
+use crate::model::Feed;
+use crate::record::FeedRecorder;
+use crate::source::{Discovery, FoundFeed, Host, PlanRules, monotonic_now};
 
 /// Sampling threads need little: a few hundred readings live on the heap.
 const STACK_BYTES: usize = 256 * 1024;
 /// How long stopping waits for threads.
 const STOP_PATIENCE: Duration = Duration::from_millis(500);
 
+/// How often the host is looked at where it tells of changes by itself.
+const SLOW_LOOK: Duration = Duration::from_mins(1);
+/// Changes come in groups; what follows within this time is looked at together.
+const SETTLING: Duration = Duration::from_millis(20);
+
+/// The share of a feed's own time that its reads may take where they hold up nobody, as RDMA statistics do once
+/// counters per queue pair make them expensive.
+const SHARE_WITHOUT_RTNL: f64 = 0.25;
+
 /// The running sampler.
 #[derive(Debug)]
 pub struct Sampler {
-    wake: Sender<Wake>,
+    wake: SyncSender<()>,
+    stop: Arc<AtomicBool>,
     thread: JoinHandle<()>,
-}
-
-/// Why the supervisor should look now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Wake {
-    /// A feed ended or an event said that devices changed.
-    Look,
-    Stop,
 }
 
 impl Sampler {
@@ -52,41 +52,54 @@ impl Sampler {
         options: SamplerOptions,
         board: Arc<Board>,
     ) -> io::Result<Self> {
-        let (wake, wakes) = channel();
-        let budget = Arc::new(RtnlBudget::new(options.rtnl_budget));
+        // One pending look is enough, however many changes ask for it.
+        let (wake, wakes) = sync_channel(1);
+        let stop = Arc::new(AtomicBool::new(false));
+        let budget = Arc::new(ReadBudget::new(options.rtnl_budget));
         let mut supervisor = Supervisor {
             host,
             catalogue,
             options,
             board,
             budget,
-            stop: Arc::default(),
+            stop: Arc::clone(&stop),
             wake: wake.clone(),
             running: BTreeMap::new(),
             started: 0,
         };
         let thread =
             Builder::new().name("supervisor".to_owned()).spawn(move || supervisor.run(&wakes))?;
-        Ok(Self { wake, thread })
+        Ok(Self { wake, stop, thread })
     }
 
     /// Looks for new and gone devices now.
     pub fn look_now(&self) {
-        // The supervisor ends only by `stop`; a wake after that has nobody to reach.
-        let _ = self.wake.send(Wake::Look);
+        look(&self.wake);
     }
 
-    /// Stops all threads; one that hangs in the kernel is left behind.
+    /// Stops all threads. One that hangs in the kernel is left behind.
     pub fn stop(self) {
-        let _ = self.wake.send(Wake::Stop);
-        if self.thread.join().is_err() {
-            tracing::error!("the supervisor had failed");
+        self.stop.store(true, Ordering::Release);
+        look(&self.wake);
+        let started = Instant::now();
+        while !self.thread.is_finished() && started.elapsed() < STOP_PATIENCE * 2 {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        if !self.thread.is_finished() {
+            tracing::warn!("the kernel does not answer; its devices are left as they are");
         }
     }
 }
 
+/// Asks the supervisor to look. It need not be told twice, nor after it ended.
+fn look(wake: &SyncSender<()>) {
+    let _ = wake.try_send(());
+}
+
 struct Running {
     incarnation: u32,
+    /// The feed's number in the recording, if there is one.
+    recorded: Option<u32>,
     slot: Arc<Slot>,
     /// Stops this feed alone.
     stop: Arc<AtomicBool>,
@@ -99,22 +112,32 @@ struct Supervisor {
     catalogue: Arc<Catalogue>,
     options: SamplerOptions,
     board: Arc<Board>,
-    budget: Arc<RtnlBudget>,
+    budget: Arc<ReadBudget>,
     stop: Arc<AtomicBool>,
-    wake: Sender<Wake>,
+    wake: SyncSender<()>,
     running: BTreeMap<Feed, Running>,
     started: u64,
 }
 
 impl Supervisor {
-    fn run(&mut self, wakes: &Receiver<Wake>) {
-        loop {
+    fn run(&mut self, wakes: &Receiver<()>) {
+        let wake = self.wake.clone();
+        let watch = self.host.watch(Box::new(move || look(&wake)));
+        let period = watch.as_ref().map_or(self.options.discovery_period, |_| SLOW_LOOK);
+        while !self.stop.load(Ordering::Acquire) {
             let found = self.host.discover();
             self.reconcile(&found);
+            if let Some(recorder) = &self.options.recorder {
+                recorder.devices(monotonic_now(), &found.devices);
+            }
             self.board.set_devices(found.devices);
-            match wakes.recv_timeout(self.options.discovery_period) {
-                Ok(Wake::Stop) | Err(RecvTimeoutError::Disconnected) => break,
-                Ok(Wake::Look) | Err(RecvTimeoutError::Timeout) => {}
+            match wakes.recv_timeout(period) {
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => {}
+                Ok(()) => {
+                    std::thread::sleep(SETTLING);
+                    while wakes.try_recv().is_ok() {}
+                }
             }
         }
         self.stop_all();
@@ -130,6 +153,10 @@ impl Supervisor {
             }
             if !same || ended {
                 self.board.remove(feed, &running.slot);
+                let recorded = running.recorded.take().zip(self.options.recorder.as_ref());
+                if let Some((id, recorder)) = recorded {
+                    recorder.feed_ended(monotonic_now(), id);
+                }
             }
             !ended
         });
@@ -154,26 +181,33 @@ impl Supervisor {
             interval: self.options.interval,
             storm: self.options.storm,
             phase: phase_of(&feed, self.options.interval),
-            budget: Arc::clone(&self.budget),
+            budget: if feed.source.holds_rtnl() {
+                Arc::clone(&self.budget)
+            } else {
+                Arc::new(ReadBudget::new(SHARE_WITHOUT_RTNL))
+            },
             slot: Arc::clone(&slot),
             stop: Arc::clone(&stop),
+            stop_all: Arc::clone(&self.stop),
         };
+        let recording = self.options.recorder.as_ref();
+        let own_recorder = recording.map(|recorder| recorder.feed(&feed, &found.driver));
+        let recorded = own_recorder.as_ref().map(FeedRecorder::id);
         let ended = Arc::new(AtomicBool::new(false));
-        let (wake, stopping) = (self.wake.clone(), Arc::clone(&self.stop));
+        let wake = self.wake.clone();
         let (board, last_act) = (Arc::clone(&self.board), Arc::clone(&ended));
         let name = format!("{} {}", feed.device, feed.source.as_str());
         let run = move || {
-            worker.run();
+            worker.run(own_recorder);
             board.remove(&worker.feed, &worker.slot);
             last_act.store(true, Ordering::Release);
-            if !stopping.load(Ordering::Acquire) {
-                let _ = wake.send(Wake::Look);
-            }
+            look(&wake);
         };
         match Builder::new().name(name).stack_size(STACK_BYTES).spawn(run) {
             Ok(_) => {
                 let incarnation = found.incarnation;
-                self.running.insert(feed, Running { incarnation, slot, stop, ended });
+                let running = Running { incarnation, recorded, slot, stop, ended };
+                self.running.insert(feed, running);
             }
             Err(error) => {
                 tracing::error!(device = &*feed.device, %error, "no thread to sample with");
@@ -183,10 +217,6 @@ impl Supervisor {
     }
 
     fn stop_all(&mut self) {
-        self.stop.store(true, Ordering::Release);
-        for running in self.running.values() {
-            running.stop.store(true, Ordering::Release);
-        }
         let started = Instant::now();
         while started.elapsed() < STOP_PATIENCE
             && self.running.values().any(|running| !running.ended.load(Ordering::Acquire))
@@ -212,106 +242,16 @@ fn phase_of(feed: &Feed, interval: Duration) -> Duration {
     interval.mul_f64(f64::from(share) / 256.0)
 }
 
-fn rules_of(found: &FoundFeed, catalogue: &Arc<Catalogue>, options: &SamplerOptions) -> PlanRules {
-    let table = match (found.feed.source.is_rdma(), found.feed.port) {
-        (false, _) => Table::Ethtool,
-        (true, Some(_)) => Table::RdmaPort,
-        (true, None) => Table::RdmaDevice,
-    };
+/// How the names of a feed are to be understood.
+pub(super) fn rules_of(
+    found: &FoundFeed,
+    catalogue: &Arc<Catalogue>,
+    options: &SamplerOptions,
+) -> PlanRules {
     PlanRules {
         catalogue: Arc::clone(catalogue),
-        table,
+        table: Table::of(&found.feed),
         driver: found.driver.clone(),
         raw: options.raw.clone(),
     }
-}
-
-/// Reads every feed of `host` once, one after the other, and returns what came of it.
-#[must_use]
-pub fn sample_once(
-    host: &dyn Host,
-    catalogue: &Arc<Catalogue>,
-    options: &SamplerOptions,
-) -> Snapshot {
-    let board = Board::default();
-    let found = host.discover();
-    for found in &found.feeds {
-        let slot = board.add(&found.feed, &found.driver);
-        let mut sampling = SamplingFigures::new();
-        let mut engine = FeedEngine::new(options.storm);
-        let mut sample = Sample::empty(Arc::new(Plan::default()));
-        let read = host.open(&found.feed).and_then(|set| {
-            let rules = rules_of(found, catalogue, options);
-            let mut source = PlannedSource::new(set, rules, Arc::default());
-            source.read(&monotonic_now, &mut sample)
-        });
-        match read {
-            Ok(()) => {
-                let around = Circumstances {
-                    link: slot.link(),
-                    interval: options.interval,
-                    unix_seconds: unix_seconds_now(),
-                };
-                engine.push(&sample, &around);
-                sampling.samples = 1;
-                sampling.last_sample = Some(sample.taken_at);
-                sampling.read_seconds.observe(sample.took.as_secs_f64());
-            }
-            Err(error) => {
-                tracing::warn!(device = &*found.feed.device, %error, "read failed");
-                if let Some(count) = sampling.errors.get_mut(error.reason().position()) {
-                    *count += 1;
-                }
-            }
-        }
-        slot.set_target(options.interval);
-        slot.publish(&engine, &sampling);
-    }
-    board.set_devices(found.devices);
-    board.snapshot(monotonic_now())
-}
-
-/// What a NIC should have for this exporter to be of full use, by source.
-const NETDEV_QUANTITIES: [Quantity; 6] = [
-    Quantity::PfcPauseFrames,
-    Quantity::PfcPauseTime,
-    Quantity::LinkPauseFrames,
-    Quantity::Bytes,
-    Quantity::Discards,
-    Quantity::PcieStalledTime,
-];
-const RDMA_QUANTITIES: [Quantity; 5] = [
-    Quantity::RdmaEcnMarkedPackets,
-    Quantity::RdmaCnpSent,
-    Quantity::RdmaCnpHandled,
-    Quantity::RdmaBytes,
-    Quantity::RdmaOutOfSequence,
-];
-
-/// One log line per feed and set of names: what was found, what is not there.
-pub(super) fn tell_what_was_found(feed: &Feed, names: &[String], plan: &Plan) {
-    let has = |quantity: Quantity| {
-        plan.counters.iter().any(|own| {
-            let whole_port = quantity == Quantity::Bytes && own.key.index == Index::None;
-            own.key.quantity == quantity && !whole_port
-        })
-    };
-    let due: &[Quantity] =
-        if feed.source.is_rdma() { &RDMA_QUANTITIES } else { &NETDEV_QUANTITIES };
-    let words = |present: bool| {
-        let chosen = due.iter().filter(|quantity| has(**quantity) == present);
-        chosen.map(|quantity| quantity.as_str()).collect::<Vec<_>>().join(",")
-    };
-    tracing::info!(
-        device = &*feed.device,
-        rdma_device = feed.rdma_device.as_deref(),
-        port = feed.port,
-        source = feed.source.as_str(),
-        names = names.len(),
-        counters = plan.counters.len(),
-        has = words(true),
-        lacks = words(false),
-        "{}",
-        if plan.is_empty() { "no counter of flow control here; watching" } else { "sampling" }
-    );
 }

@@ -12,14 +12,20 @@ use rustix::io::Errno;
 use rustix::thread::{ClockId, clock_nanosleep_absolute, set_current_timer_slack};
 use rustix::time::Timespec;
 
-use super::schedule::{ReachedInterval, Schedule, back_off};
-use super::{IDLE_INTERVAL, RtnlBudget, Slot};
-use crate::engine::{Circumstances, FeedEngine, SamplingFigures, StormSettings};
-use crate::model::{Feed, Monotonic, Plan, Reading, Reason, Sample};
+use super::schedule::{Schedule, back_off};
+use super::{IDLE_INTERVAL, ReadBudget, Slot, Tally};
+use crate::engine::{Circumstances, FeedEngine, StormSettings};
+use crate::model::{Feed, LinkFacts, Monotonic, Plan, Reason, Sample};
+use crate::record::{FeedRecorder, Taken};
 use crate::source::{Host, PlanRules, PlannedSource, SourceError, monotonic_now, unix_seconds_now};
 
 /// The longest sleep without a look at the stop signal.
 const LONGEST_SLEEP: Duration = Duration::from_millis(100);
+
+/// Reads within one refresh of a driver that refreshes slowly: a jump is dated to a sixteenth of it.
+const READS_PER_REFRESH: u32 = 16;
+/// A read that takes this long stalls others and is worth a line in the log.
+const LONG_READ: Duration = Duration::from_millis(500);
 
 /// Everything a feed's thread works with.
 pub(super) struct FeedThread {
@@ -31,9 +37,11 @@ pub(super) struct FeedThread {
     pub(super) storm: StormSettings,
     /// Where in the interval this feed reads, so that feeds do not all read at once.
     pub(super) phase: Duration,
-    pub(super) budget: Arc<RtnlBudget>,
+    pub(super) budget: Arc<ReadBudget>,
     pub(super) slot: Arc<Slot>,
     pub(super) stop: Arc<AtomicBool>,
+    /// Stops all threads.
+    pub(super) stop_all: Arc<AtomicBool>,
 }
 
 /// What the thread remembers between samples.
@@ -41,18 +49,19 @@ struct State {
     source: Option<PlannedSource>,
     sample: Sample,
     engine: FeedEngine,
-    sampling: SamplingFigures,
-    reached: ReachedInterval,
+    tally: Tally,
+    /// The link as the engine was told it with the last sample.
+    link: LinkFacts,
     /// The distance to the sample before that the schedule meant to keep.
     expected: Duration,
     failures: u32,
-    /// Counters whose absence was logged, by position in the plan.
-    told: Vec<bool>,
+    /// Where the raw readings go as well, if they are recorded.
+    recorder: Option<FeedRecorder>,
 }
 
 impl FeedThread {
     /// Samples until told to stop or until the device is gone.
-    pub(super) fn run(&self) {
+    pub(super) fn run(&self, recorder: Option<FeedRecorder>) {
         if let Err(errno) = set_current_timer_slack(std::num::NonZeroU64::MIN.into()) {
             tracing::debug!(%errno, "timer slack stays as it is");
         }
@@ -60,16 +69,20 @@ impl FeedThread {
             source: None,
             sample: Sample::empty(Arc::new(Plan::default())),
             engine: FeedEngine::new(self.storm),
-            sampling: SamplingFigures::new(),
-            reached: ReachedInterval::default(),
+            tally: Tally::default(),
+            link: LinkFacts::default(),
             expected: self.interval,
             failures: 0,
-            told: Vec::new(),
+            recorder,
         };
+        if let Some(recorder) = &mut state.recorder {
+            recorder.begin(monotonic_now());
+        }
         let mut schedule = Schedule::new(monotonic_now().plus(self.phase), self.interval);
         while self.sleep_until(schedule.deadline()) {
             let outcome = catch_unwind(AssertUnwindSafe(|| self.attempt(&mut state)));
             let outcome = outcome.unwrap_or_else(|_| {
+                self.slot.end_read();
                 state.source = None;
                 state.engine = FeedEngine::new(self.storm);
                 Err(Failure::Panicked)
@@ -94,15 +107,16 @@ impl FeedThread {
             let epoch = self.host.names_epoch(&self.feed);
             state.source.insert(PlannedSource::new(set, self.rules.clone(), epoch))
         };
-        let before = Arc::clone(&state.sample.plan);
-        source.read(&monotonic_now, &mut state.sample)?;
-        if !Arc::ptr_eq(&before, &state.sample.plan) {
-            state.told = vec![false; state.sample.plan.counters.len()];
-            state.sampling.refresh = source.cache_period();
-            super::supervisor::tell_what_was_found(&self.feed, source.names(), &state.sample.plan);
+        self.slot.begin_read(monotonic_now());
+        let answer = source.read(&monotonic_now, &mut state.sample);
+        self.slot.end_read();
+        answer?;
+        if state.tally.note_plan(&state.sample.plan, source.cache_period()) {
+            super::findings::tell(&self.feed, source.names(), &state.sample.plan);
         }
+        state.link = self.slot.link();
         let around = Circumstances {
-            link: self.slot.link(),
+            link: state.link,
             interval: state.expected,
             unix_seconds: unix_seconds_now(),
         };
@@ -111,39 +125,34 @@ impl FeedThread {
     }
 
     fn succeeded(&self, state: &mut State, schedule: &mut Schedule) {
-        let State { sample, sampling, .. } = state;
+        let State { sample, tally, .. } = state;
         state.failures = 0;
-        sampling.samples += 1;
-        sampling.last_sample = Some(sample.taken_at);
-        sampling.read_seconds.observe(sample.took.as_secs_f64());
-        state.reached.note(sample.taken_at);
-        sampling.interval = state.reached.get();
-        self.count_missing(sample, &mut state.told, sampling);
-        schedule.set_interval(self.interval_of(&sample.plan, sampling.refresh));
-        let wait = if self.feed.source.holds_rtnl() {
-            self.budget.settle(self.id, sample.took, schedule.interval())
-        } else {
-            Duration::ZERO
-        };
-        if sampling.refresh.is_none() {
-            sampling.refresh = state.engine.refresh_period();
+        tally.note_sample(&self.feed, sample);
+        let refresh = state.engine.refresh_period();
+        tally.note_refresh(refresh);
+        schedule.set_interval(self.interval_of(&sample.plan, tally.cache_period(), refresh));
+        let settled =
+            self.budget.settle(self.id, sample.taken_at, sample.took, schedule.interval());
+        if settled.held >= LONG_READ {
+            let (device, source) = (&*self.feed.device, self.feed.source.as_str());
+            tracing::warn!(device, source, held = ?settled.held, "a read took very long; asking less often");
         }
-        sampling.missed += schedule.advance(monotonic_now());
-        if wait > Duration::ZERO {
-            schedule.advance_to(sample.taken_at.plus(wait));
+        tally.set_missed(tally.figures().missed + schedule.advance(monotonic_now()));
+        if settled.wait > Duration::ZERO {
+            schedule.advance_to(sample.taken_at.plus(settled.wait));
         }
-        state.expected = schedule.deadline().since(sample.taken_at).max(schedule.interval());
-        self.slot.set_target(state.expected);
-        self.slot.publish(&state.engine, sampling);
+        let next = schedule.deadline().since(sample.taken_at).max(schedule.interval());
+        let interval = std::mem::replace(&mut state.expected, next);
+        self.slot.set_target(next);
+        self.slot.publish(&state.engine, tally.figures());
+        state.record(interval);
     }
 
     /// Counts a failure and decides when to try again. Returns whether the feed is over.
     fn failed(&self, state: &mut State, schedule: &mut Schedule, failure: &Failure) -> bool {
         let reason = failure.reason();
-        if let Some(count) = state.sampling.errors.get_mut(reason.position()) {
-            *count += 1;
-        }
-        self.slot.publish_sampling(&state.sampling);
+        state.tally.note_failure(reason);
+        self.slot.publish_sampling(state.tally.figures());
         if state.failures == 0 {
             self.tell(failure);
         }
@@ -156,8 +165,11 @@ impl FeedThread {
             back_off(self.interval, state.failures)
         };
         state.failures = state.failures.saturating_add(1);
-        let now = monotonic_now();
-        state.sampling.missed += schedule.advance(now);
+        let (now, missed) = (monotonic_now(), state.tally.figures().missed);
+        if let Some(recorder) = &mut state.recorder {
+            recorder.failed(now, reason, missed);
+        }
+        state.tally.set_missed(missed + schedule.advance(now));
         schedule.advance_to(now.plus(wait));
         false
     }
@@ -174,34 +186,23 @@ impl FeedThread {
         }
     }
 
-    fn count_missing(&self, sample: &Sample, told: &mut [bool], sampling: &mut SamplingFigures) {
-        let counters = sample.plan.counters.iter().zip(&sample.readings).zip(told);
-        for ((counter, reading), told) in counters {
-            let Reading::Missing(reason) = reading else { continue };
-            if let Some(count) = sampling.errors.get_mut(reason.position()) {
-                *count += 1;
-            }
-            if !*told {
-                *told = true;
-                let (device, source) = (&*self.feed.device, self.feed.source.as_str());
-                let quantity = counter.key.quantity.as_str();
-                let reason = reason.as_str();
-                tracing::info!(device, source, quantity, reason, "a counter cannot be read");
-            }
-        }
-    }
-
     /// A feed without counters is only watched; one that the kernel caches is not read within the cache's
-    /// period.
-    fn interval_of(&self, plan: &Plan, cache: Option<Duration>) -> Duration {
+    /// period; one whose driver refreshes slowly is read often enough to see when it does.
+    fn interval_of(
+        &self,
+        plan: &Plan,
+        cache: Option<Duration>,
+        refresh: Option<Duration>,
+    ) -> Duration {
         let least = if plan.is_empty() { IDLE_INTERVAL } else { Duration::ZERO };
-        self.interval.max(least).max(cache.unwrap_or_default())
+        let of_refresh = refresh.map_or(Duration::ZERO, |period| period / READS_PER_REFRESH);
+        self.interval.max(least).max(cache.unwrap_or_default()).max(of_refresh)
     }
 
     /// Sleeps until `deadline`. Returns false when told to stop.
     fn sleep_until(&self, deadline: Monotonic) -> bool {
         loop {
-            if self.stop.load(Ordering::Acquire) {
+            if self.stop.load(Ordering::Acquire) || self.stop_all.load(Ordering::Acquire) {
                 return false;
             }
             let now = monotonic_now();
@@ -209,6 +210,25 @@ impl FeedThread {
                 return true;
             }
             sleep(now, deadline.min(now.plus(LONGEST_SLEEP)));
+        }
+    }
+}
+
+impl State {
+    /// Records the last sample, which was meant to be taken `interval` after the one before. After it was
+    /// published, so that nothing waits for it.
+    fn record(&mut self, interval: Duration) {
+        if let (Some(recorder), Some(source)) = (&mut self.recorder, &self.source) {
+            recorder.sample(&Taken {
+                names: source.names(),
+                cache_period: source.cache_period(),
+                sample: &self.sample,
+                readings: source.gathered(),
+                link: self.link,
+                interval,
+                next_interval: self.expected,
+                missed: self.tally.figures().missed,
+            });
         }
     }
 }

@@ -7,23 +7,32 @@
 mod clock;
 mod error;
 mod ethtool;
+mod ethtool_settings;
+mod hollow;
 mod machine;
+mod namespaces;
+pub mod netlink;
 mod planned;
+mod rdma_netlink;
 mod rdma_sysfs;
+pub mod simulated;
 mod sysfs;
 mod system_call;
 
 pub use clock::{monotonic_now, unix_seconds_now};
 pub use error::{SourceError, reason_of};
 pub use ethtool::{EthtoolStatistics, KernelCalls, StatisticsCalls};
+pub use ethtool_settings::{EthtoolReader, EthtoolSettings};
 pub use machine::{MachineHost, RdmaTableKey};
+pub use namespaces::NamespacesHost;
 pub use planned::{PlanRules, PlannedSource};
+pub use rdma_netlink::RdmaNetlink;
 pub use rdma_sysfs::{PORT_COUNTERS_PREFIX, RdmaSysfs};
 pub use sysfs::{KeptFile, SysfsRoot};
 pub use system_call::{DriverInfo, EthtoolSocket, NAME_SLOT, Request};
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::model::{DeviceFacts, Feed, Reading};
@@ -93,5 +102,35 @@ pub trait Host: Send + Sync {
     fn names_epoch(&self, feed: &Feed) -> Arc<AtomicU64> {
         let _ = feed;
         Arc::default()
+    }
+
+    /// Calls `on_change` soon after devices or their set-up changed, until the watch is dropped. None where
+    /// changes cannot be learned of; whoever looks must then look often.
+    fn watch(&self, on_change: OnChange) -> Option<Watch> {
+        let _ = on_change;
+        None
+    }
+}
+
+/// What a [`Host`] calls when something changed. It may be called often and from any thread.
+pub type OnChange = Box<dyn Fn() + Send + Sync>;
+
+/// Watching, which ends when this is dropped.
+#[derive(Debug)]
+pub struct Watch {
+    stop: Arc<AtomicBool>,
+}
+
+impl Watch {
+    /// A watch that sets `stop` when it is dropped.
+    #[must_use]
+    pub const fn new(stop: Arc<AtomicBool>) -> Self {
+        Self { stop }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Release);
     }
 }

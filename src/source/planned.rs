@@ -88,6 +88,12 @@ impl PlannedSource {
         self.resolved.as_ref().map_or(&[], |resolved| &resolved.names)
     }
 
+    /// What the last read gave: one reading per position of the plan's `wanted`, before factors and sums.
+    #[must_use]
+    pub fn gathered(&self) -> &[Reading] {
+        &self.gathered
+    }
+
     /// The period on which the kernel serves the same values again, where it says one.
     #[must_use]
     pub fn cache_period(&self) -> Option<Duration> {

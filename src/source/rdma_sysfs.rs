@@ -18,17 +18,59 @@ use crate::model::{Reading, Reason};
 pub const PORT_COUNTERS_PREFIX: &str = "counters/";
 
 /// The port counters that say something on RoCE. Each file is a device query of its own, so few are read.
-const PORT_COUNTERS: [&str; 9] = [
+const PORT_COUNTERS: [&str; 10] = [
     "port_xmit_data",
     "port_rcv_data",
     "port_xmit_packets",
     "port_rcv_packets",
     "port_xmit_wait",
     "port_xmit_discards",
+    "port_rcv_errors",
     "symbol_error",
     "link_error_recovery",
     "link_downed",
 ];
+
+/// A port's directory below the sysfs root, or the device's own.
+pub(super) fn port_directory(rdma_device: &str, port: Option<u32>) -> String {
+    let device = format!("class/infiniband/{rdma_device}");
+    port.map_or_else(|| device.clone(), |port| format!("{device}/ports/{port}"))
+}
+
+/// The files of a port's `counters` directory that are read.
+#[derive(Debug)]
+pub(super) struct PortCounters {
+    root: SysfsRoot,
+    directory: String,
+    files: Vec<KeptFile>,
+}
+
+impl PortCounters {
+    /// The files below a port's directory; nothing is read yet.
+    pub(super) fn new(root: &SysfsRoot, port_directory: &str) -> Self {
+        let directory = format!("{port_directory}/counters");
+        Self { root: root.clone(), directory, files: Vec::new() }
+    }
+
+    /// The names that are there, each with [`PORT_COUNTERS_PREFIX`].
+    pub(super) fn names(&mut self) -> Result<Vec<String>, SourceError> {
+        let present = self.root.names(&self.directory);
+        let present = present.map_err(|error| SourceError::from_io(&*self.directory, &error))?;
+        let names: Vec<&str> = PORT_COUNTERS
+            .into_iter()
+            .filter(|name| present.iter().any(|own| own == name))
+            .collect();
+        let path = |name: &&str| self.root.path(&format!("{}/{name}", self.directory));
+        self.files = names.iter().map(|name| KeptFile::new(&path(name))).collect();
+        Ok(names.iter().map(|name| format!("{PORT_COUNTERS_PREFIX}{name}")).collect())
+    }
+
+    /// The counter at a position of [`PortCounters::names`].
+    pub(super) fn read(&mut self, position: u32) -> Reading {
+        let file = self.files.get_mut(position as usize);
+        file.map_or(Reading::Missing(Reason::NamesChanged), KeptFile::read)
+    }
+}
 
 /// The file that starts the kernel's cache on mlx5.
 const READ_FIRST: &str = "rx_write_requests";
@@ -42,6 +84,7 @@ pub struct RdmaSysfs {
     rdma_device: String,
     port: Option<u32>,
     files: Vec<KeptFile>,
+    port_counters: Option<PortCounters>,
     starts_cache: bool,
     lifespan: Option<Duration>,
 }
@@ -49,14 +92,22 @@ pub struct RdmaSysfs {
 impl RdmaSysfs {
     /// The counters of `port`, or of the device itself where `port` is none; nothing is read yet.
     #[must_use]
-    pub const fn new(root: SysfsRoot, rdma_device: String, port: Option<u32>) -> Self {
-        let files = Vec::new();
-        Self { root, rdma_device, port, files, starts_cache: false, lifespan: None }
+    pub fn new(root: SysfsRoot, rdma_device: String, port: Option<u32>) -> Self {
+        let directory = port_directory(&rdma_device, port);
+        let port_counters = port.map(|_| PortCounters::new(&root, &directory));
+        Self {
+            root,
+            rdma_device,
+            port,
+            files: Vec::new(),
+            port_counters,
+            starts_cache: false,
+            lifespan: None,
+        }
     }
 
     fn directory(&self) -> String {
-        let device = format!("class/infiniband/{}", self.rdma_device);
-        self.port.map_or_else(|| device.clone(), |port| format!("{device}/ports/{port}"))
+        port_directory(&self.rdma_device, self.port)
     }
 
     fn list(&self, below: &str) -> Result<Vec<String>, SourceError> {
@@ -77,17 +128,11 @@ impl CounterSet for RdmaSysfs {
         self.starts_cache = names.first().is_some_and(|name| name == READ_FIRST);
         self.lifespan =
             self.root.number(&format!("{hardware}/{LIFESPAN}")).map(Duration::from_millis);
-        let mut paths: Vec<String> =
-            names.iter().map(|name| format!("{hardware}/{name}")).collect();
-        if self.port.is_some() {
-            let counters = format!("{directory}/counters");
-            let present = self.list(&counters)?;
-            for name in PORT_COUNTERS.iter().filter(|name| present.iter().any(|own| own == *name)) {
-                names.push(format!("{PORT_COUNTERS_PREFIX}{name}"));
-                paths.push(format!("{counters}/{name}"));
-            }
+        let path = |name: &String| self.root.path(&format!("{hardware}/{name}"));
+        self.files = names.iter().map(|name| KeptFile::new(&path(name))).collect();
+        if let Some(counters) = &mut self.port_counters {
+            names.extend(counters.names()?);
         }
-        self.files = paths.iter().map(|path| KeptFile::new(&self.root.path(path))).collect();
         Ok(names)
     }
 
@@ -98,10 +143,14 @@ impl CounterSet for RdmaSysfs {
         {
             first.read();
         }
+        let of_hardware = u32::try_from(self.files.len()).unwrap_or(u32::MAX);
         let mut gone = 0;
         for (reading, position) in readings.iter_mut().zip(wanted) {
-            let file = self.files.get_mut(*position as usize);
-            *reading = file.map_or(Reading::Missing(Reason::NamesChanged), KeptFile::read);
+            *reading = match (self.files.get_mut(*position as usize), &mut self.port_counters) {
+                (Some(file), _) => file.read(),
+                (None, Some(counters)) => counters.read(position.saturating_sub(of_hardware)),
+                (None, None) => Reading::Missing(Reason::NamesChanged),
+            };
             gone += usize::from(*reading == Reading::Missing(Reason::Gone));
         }
         if gone > 0 && gone == readings.len() && !self.root.exists(&self.directory()) {

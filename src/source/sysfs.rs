@@ -9,6 +9,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::statfs;
 use rustix::io::{Errno, pread};
 
 use super::reason_of;
@@ -77,6 +78,29 @@ impl SysfsRoot {
     pub fn link_name(&self, below: &str) -> Option<String> {
         let target = fs::read_link(self.path(below)).ok()?;
         target.file_name().and_then(OsStr::to_str).map(str::to_owned)
+    }
+
+    /// Whether this is the kernel's own sysfs, mounted anywhere, and no copy of one.
+    #[must_use]
+    pub fn is_kernel(&self) -> bool {
+        /// `SYSFS_MAGIC`.
+        const MAGIC: i64 = 0x6265_6572;
+        statfs(&self.root).is_ok_and(|answer| answer.f_type == MAGIC)
+    }
+
+    /// The PCI address of the function that a device link leads to, at most three levels up: an auxiliary or
+    /// virtio device sits below its function.
+    #[must_use]
+    pub fn pci_address(&self, device: &str) -> Option<String> {
+        let mut at = device.to_owned();
+        for _ in 0..3 {
+            if self.link_name(&format!("{at}/subsystem"))? == "pci" {
+                let real = fs::canonicalize(self.path(&at)).ok()?;
+                return real.file_name()?.to_str().map(str::to_owned);
+            }
+            at.push_str("/..");
+        }
+        None
     }
 
     /// Whether a path is there.

@@ -1,4 +1,4 @@
-//! The one file with `unsafe`: `SIOCETHTOOL`, which no crate covers.
+//! The one file with `unsafe`: `SIOCETHTOOL` and a netlink option, which no safe crate covers.
 //!
 //! Everything here is a read that any user may make: the commands are on the kernel's list that needs no
 //! capability (`net/ethtool/ioctl.c`, `dev_ethtool`). Callers get values and an errno, never a pointer.
@@ -16,15 +16,16 @@ pub const NAME_SLOT: usize = 32;
 
 const SIOCETHTOOL: u64 = 0x8946;
 const GDRVINFO: u32 = 0x03;
-const GLINK: u32 = 0x0a;
 const GSTRINGS: u32 = 0x1b;
 const GSTATS: u32 = 0x1d;
 const GSSET_INFO: u32 = 0x37;
-const GLINKSETTINGS: u32 = 0x4c;
+const GTUNABLE: u32 = 0x48;
+/// `ETHTOOL_PFC_PREVENTION_TOUT`: the NIC's time limit for a stall, in milliseconds.
+const TUNABLE_PFC_PREVENTION: u32 = 3;
+/// `ETHTOOL_TUNABLE_U16`.
+const TUNABLE_IS_U16: u32 = 2;
 /// `ETH_SS_STATS`: the string set that names the statistics.
 const STRING_SET_STATISTICS: u32 = 1;
-/// `SPEED_UNKNOWN`.
-const SPEED_UNKNOWN: u32 = u32::MAX;
 /// Entries beyond twice the count that a buffer has for a kernel that writes as many values as the driver
 /// has at that moment, whatever was asked for.
 const SLACK: usize = 4096;
@@ -138,11 +139,7 @@ impl EthtoolSocket {
         // reply. The kernel keeps neither pointer.
         let answer =
             unsafe { libc::ioctl(self.socket.as_raw_fd(), SIOCETHTOOL as _, &raw mut interface) };
-        if answer < 0 {
-            let error = std::io::Error::last_os_error();
-            return Err(error.raw_os_error().map_or(Errno::IO, Errno::from_raw_os_error));
-        }
-        Ok(())
+        if answer < 0 { Err(last_errno()) } else { Ok(()) }
     }
 
     /// `ETHTOOL_GDRVINFO`. Takes rtnl.
@@ -216,38 +213,46 @@ impl EthtoolSocket {
         Ok(request.get_u32(4))
     }
 
-    /// Whether the link is up (`ETHTOOL_GLINK`). Takes rtnl.
+    /// The NIC's own time limit for a pause without end, in milliseconds: 0 = off, 65,535 = the driver's choice
+    /// (`ETHTOOL_GTUNABLE`). Takes rtnl.
     ///
     /// # Errors
-    /// The kernel's errno.
-    pub fn link_up(&self, device: &str) -> Result<bool, Errno> {
+    /// `EOPNOTSUPP` or `EINVAL` where the driver has none.
+    pub fn pfc_prevention_millis(&self, device: &str) -> Result<u16, Errno> {
         let mut request = Request::default();
-        request.reset(8);
-        request.put_u32(0, GLINK);
+        request.reset(18);
+        request.put_u32(0, GTUNABLE);
+        request.put_u32(4, TUNABLE_PFC_PREVENTION);
+        request.put_u32(8, TUNABLE_IS_U16);
+        request.put_u32(12, 2);
         self.call(device, &mut request)?;
-        Ok(request.get_u32(4) != 0)
+        let [low, high, ..] = request.get_u32(16).to_ne_bytes();
+        Ok(u16::from_ne_bytes([low, high]))
     }
+}
 
-    /// Link speed in megabits per second (`ETHTOOL_GLINKSETTINGS`); none while unknown. Takes rtnl.
-    ///
-    /// # Errors
-    /// The kernel's errno.
-    pub fn link_speed(&self, device: &str) -> Result<Option<u32>, Errno> {
-        let mut request = Request::default();
-        // The header of 48 bytes and three masks of at most 127 words.
-        request.reset(48 + 3 * 127 * 4);
-        request.put_u32(0, GLINKSETTINGS);
-        self.call(device, &mut request)?;
-        // The first answer holds the negated number of mask words that the second must ask for.
-        let [.., words] = request.get_u32(12).to_ne_bytes();
-        let asked = words.cast_signed().checked_neg().filter(|words| *words > 0);
-        let asked = asked.ok_or(Errno::PROTO)?;
-        request.put_u32(0, GLINKSETTINGS);
-        request.put_u32(12, u32::from_ne_bytes([0, 0, 0, asked.cast_unsigned()]));
-        self.call(device, &mut request)?;
-        let speed = request.get_u32(4);
-        Ok((speed != SPEED_UNKNOWN && speed != 0).then_some(speed))
-    }
+/// Asks for words with the errors of a netlink socket (`NETLINK_EXT_ACK`, Linux 4.12).
+///
+/// # Errors
+/// The errno of `setsockopt(2)`.
+pub(super) fn ask_for_extended_errors(socket: &OwnedFd) -> Result<(), Errno> {
+    let on: libc::c_int = 1;
+    // SAFETY: the option's value is an `int` that lives during the call; its size is given.
+    let answer = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_NETLINK,
+            libc::NETLINK_EXT_ACK,
+            (&raw const on).cast(),
+            libc::socklen_t::try_from(mem::size_of_val(&on)).unwrap_or(4),
+        )
+    };
+    if answer < 0 { Err(last_errno()) } else { Ok(()) }
+}
+
+fn last_errno() -> Errno {
+    let error = std::io::Error::last_os_error();
+    error.raw_os_error().map_or(Errno::IO, Errno::from_raw_os_error)
 }
 
 #[cfg(test)]

@@ -63,6 +63,11 @@ pub fn promtool_import(text: &str) {
 
 /// How many samples the Python client's parser finds; none where it is missing. Panics if it refuses the text.
 pub fn python_samples(text: &str, format: Format) -> Option<usize> {
+    python_samples_of_each(&[text], format)?.pop()
+}
+
+/// The same of many texts, for which Python starts once.
+pub fn python_samples_of_each<T: AsRef<str>>(texts: &[T], format: Format) -> Option<Vec<usize>> {
     let module = match format {
         Format::OpenMetrics100 => "prometheus_client.openmetrics.parser",
         Format::Text004 => "prometheus_client.parser",
@@ -72,11 +77,15 @@ pub fn python_samples(text: &str, format: Format) -> Option<usize> {
         skip("prometheus_client for python3");
         return None;
     }
+    // No text of either format holds a NUL.
     let program = format!(
         "import sys\nfrom {module} import text_string_to_metric_families as parse\n\
-         print(sum(len(f.samples) for f in parse(sys.stdin.buffer.read().decode())))"
+         for text in sys.stdin.buffer.read().decode().split('\\0'):\n\
+         \u{20}   print(sum(len(family.samples) for family in parse(text)))"
     );
-    let output = run(Command::new("python3").args(["-c", &program]), text).unwrap();
+    let texts: Vec<&str> = texts.iter().map(AsRef::as_ref).collect();
+    let output = run(Command::new("python3").args(["-c", &program]), &texts.join("\0")).unwrap();
     assert!(output.status.success(), "python: {}", String::from_utf8_lossy(&output.stderr));
-    Some(String::from_utf8(output.stdout).unwrap().trim().parse().unwrap())
+    let counts = String::from_utf8(output.stdout).unwrap();
+    Some(counts.lines().map(|count| count.parse().unwrap()).collect())
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use roce_exporter::engine::{CounterFigures, FeedFigures, PauseSummary, SamplingFigures, Snapshot};
 use roce_exporter::model::{
-    CounterKey, DeviceFacts, Direction, Feed, Freshness, Index, LinkFacts, LinkLayer, Monotonic,
-    Plan, PlanCounter, Priority, Quantity, RdmaPort, ReadingKind, Reason, SourceKind, Unit, Width,
+    CounterKey, DeviceFacts, Direction, Feed, Freshness, Index, LinkLayer, Monotonic, Plan,
+    PlanCounter, Priority, Quantity, RdmaPort, ReadingKind, Reason, SourceKind, Unit, Width,
 };
 
 /// A counter and its total.
@@ -86,7 +86,12 @@ pub fn rdma(device: &str, rdma_device: &str, port: Option<u32>, source: SourceKi
 }
 
 pub fn rdma_port(rdma_device: &str, port: u32) -> RdmaPort {
-    RdmaPort { rdma_device: rdma_device.into(), port, link_layer: Some(LinkLayer::Ethernet) }
+    RdmaPort {
+        rdma_device: rdma_device.into(),
+        port,
+        link_layer: Some(LinkLayer::Ethernet),
+        gid_types: Vec::new(),
+    }
 }
 
 pub fn device(name: &str, rdma_ports: Vec<RdmaPort>) -> DeviceFacts {
@@ -98,7 +103,7 @@ pub fn device(name: &str, rdma_ports: Vec<RdmaPort>) -> DeviceFacts {
         pci_address: "0000:3b:00.0".to_owned(),
         master: String::new(),
         rdma_ports,
-        link: LinkFacts::default(),
+        ..DeviceFacts::default()
     }
 }
 

@@ -58,6 +58,17 @@ pub fn parse(text: &str, format: Format) -> Vec<ParsedFamily> {
     families
 }
 
+/// The value of the first series of a family that has these labels, whatever others it has.
+pub fn value(families: &[ParsedFamily], name: &str, labels: &[(&str, &str)]) -> Option<String> {
+    let matches = |sample: &&ParsedSample| {
+        labels
+            .iter()
+            .all(|(label, value)| sample.labels.get(*label).is_some_and(|found| found == value))
+    };
+    let family = families.iter().find(|family| family.name == name)?;
+    family.samples.iter().find(matches).map(|sample| sample.value.clone())
+}
+
 fn take_comment(comment: &str, families: &mut Vec<ParsedFamily>, format: Format) {
     let mut words = comment.splitn(3, ' ');
     let (keyword, name) = (words.next().unwrap(), words.next().unwrap());

@@ -43,6 +43,10 @@ pub(super) const ROWS: &[Family] = &[
     of_feed(Kind::Histogram, "roce_sampler_read_seconds",
         |feed, _| Some(Value::Distribution((&feed.sampling.read_seconds).into())),
         "How long a read took, with the wait for the kernel's rtnl lock"),
+    of_feed(Kind::Gauge, "roce_sampler_read_in_progress_seconds",
+        |feed, _| Some(Value::Real(feed.sampling.read_in_progress.as_secs_f64())),
+        "How long the read under way has taken, 0 between reads. When a driver hangs under rtnl all such reads wait; \
+         the longest is the culprit"),
     of_feed(Kind::Counter, "roce_sampler_missed",
         |feed, _| Some(Value::Integer(feed.sampling.missed)),
         "Deadlines that passed without a read"),

@@ -9,6 +9,7 @@ mod inventory;
 mod pause;
 mod process;
 mod rdma;
+mod settings;
 mod traffic;
 
 use std::sync::LazyLock;
@@ -23,6 +24,7 @@ pub static FAMILIES: LazyLock<Vec<Family>> = LazyLock::new(|| {
         rdma::ROWS,
         computed::ROWS,
         inventory::ROWS,
+        settings::ROWS,
         exporter::ROWS,
         process::ROWS,
     ]

@@ -37,7 +37,7 @@ pub(super) const ROWS: &[Family] = &[
         "Time this priority was paused. tx = by this port, which held its peer; \
          rx = by the peer: this port's transmit was held. The drivers do not say what mlx5's and mlx4's tx \
          duration covers: trust it only while tx pause frames grow (mlx5 rx_prio3_pause_duration, \
-         bnxt pfc_pri3_rx_duration_us, hns3 mac_rx_pfc_pri3_xoff_time)",
+         bnxt pfc_pri3_rx_duration_us, mlx4 rx_pause_duration_prio_3)",
     )
     .asked_of(Askable::Ethtool),
     Family::counted(
@@ -133,7 +133,7 @@ pub(super) const ROWS: &[Family] = &[
         Split::Whole,
         "Time the link was paused by 802.3x. tx = by this port, which held its peer; \
          rx = by the peer: this port's transmit was held. The drivers do not say what mlx5's and mlx4's tx \
-         duration covers (mlx5 rx_global_pause_duration, hns3 mac_rx_pause_xoff_time)",
+         duration covers (mlx5 rx_global_pause_duration, mlx4 rx_pause_duration)",
     )
     .asked_of(Askable::Ethtool),
     Family::counted(

@@ -108,7 +108,8 @@ pub(super) const ROWS: &[Family] = &[
         BUFFER_WAY,
         Quantity::EcnMarkedByDevice,
         Split::Buffer,
-        "Packets that this device itself marked with CE, by packet buffer (fbnic rxb_fifo0_ecn)",
+        "Packets that this device itself marked with CE, by packet buffer. No driver in the catalogue \
+         counts them; one that is added may",
     ),
     Family::counted(
         "roce_port_ecn_marked_packets",

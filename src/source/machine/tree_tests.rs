@@ -7,6 +7,9 @@ use std::path::Path;
 use regex::Regex;
 
 use super::*;
+use crate::model::{Feed, LinkLayer};
+use crate::source::Host;
+use crate::source::machine::MachineHost;
 
 fn write(root: &Path, below: &str, text: &str) {
     let path = root.join(below);

@@ -1,0 +1,70 @@
+# The tests by tier, each under its name; `make help` lists them.
+#
+# All tiers use cargo's plain dev profile, so that clippy, documentation, unit and integration tests share what was
+# built, in one target directory. A release profile would build all dependencies once more, for tests that do not
+# measure speed. Cargo lets one build run at a time; what is already built runs beside the next build.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+CHECK_TIERS := fmt clippy unit
+TEST_TIERS := unit clippy fmt size standalone msrv doc integration deny
+.PHONY: help setup setup-tests setup-deny check test $(sort $(CHECK_TIERS) $(TEST_TIERS))
+
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+LOGS := $(TARGET)/tiers
+CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/roce_exporter-tests
+VENV := $(CACHE)/venv
+# Where setup puts the Python parser and cargo's own programs.
+export PATH := $(VENV)/bin:$(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
+
+TIER := tools/tier $(LOGS)
+
+# Tiers run side by side as far as make and cargo allow; each result counts, whatever became of the others.
+run_tiers = rm -rf $(LOGS) && TIERS_COLLECTED=1 $(MAKE) --no-print-directory -j5 $(1) && tools/summary $(LOGS) $(2)
+
+help: ## this list
+	@sed -nE 's/^([a-z]+):.*## (.*)$$/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
+	@echo
+	@echo 'ROCE_REQUIRE_ALL_TIERS=1 makes a missing tool a failure. Logs are in $(LOGS).'
+
+setup: setup-tests setup-deny ## installs what the tests use (Debian, as root), else lists what is missing
+
+setup-tests:
+	@tools/setup tests $(VENV)
+
+setup-deny:
+	@tools/setup deny
+
+check: ## the fast part: fmt, clippy, unit
+	@$(call run_tiers,$(CHECK_TIERS),$(CHECK_TIERS))
+
+test: ## everything
+	@$(call run_tiers,setup $(TEST_TIERS),$(TEST_TIERS))
+
+fmt: ## formatting
+	@$(TIER) fmt -- cargo fmt --check
+
+clippy: ## lints of all targets, also that no function is too long
+	@$(TIER) clippy -- cargo clippy --locked --all-targets -- -D warnings
+
+doc: ## documentation without a broken link
+	@$(TIER) doc -- env RUSTDOCFLAGS='-D warnings' cargo doc --locked --no-deps --document-private-items
+
+unit: ## tests inside the source, and examples in its documentation
+	@$(TIER) unit -- tools/unit-tests
+
+integration: $(if $(TIERS_COLLECTED),setup-tests unit) ## tests over the library's interface and the built program
+	@$(TIER) integration -- cargo test --locked --no-fail-fast --test '*' -- --show-output
+
+deny: $(if $(TIERS_COLLECTED),setup-deny) ## licences, bans and sources of dependencies
+	@$(TIER) deny --needs cargo-deny -- cargo deny --locked check licenses bans sources
+
+msrv: ## whether the program builds with the Rust version that it promises
+	@$(TIER) msrv -- tools/check-msrv
+
+size: ## whether a source file is too long
+	@$(TIER) size -- tools/check-size
+
+standalone: ## whether something refers to a place outside this tree
+	@$(TIER) standalone -- tools/check-standalone

@@ -1,0 +1,100 @@
+//! How a port is set up to be lossless: what DCB, pause parameters and the NIC's stall detector say.
+
+use std::time::Duration;
+
+use super::Priority;
+
+/// Per-priority flow control.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pfc {
+    /// How many traffic classes can have PFC at the same time.
+    pub capability: u8,
+    /// Priorities with PFC in operation, as a mask.
+    pub enabled: u8,
+    /// Allowance for the cable, in the driver's unit (mlx5: metres).
+    pub delay: u16,
+    /// PFC frames sent, by priority, where the driver keeps them.
+    pub requests: [u64; Priority::COUNT],
+    /// PFC frames received, by priority, where the driver keeps them.
+    pub indications: [u64; Priority::COUNT],
+}
+
+/// Enhanced transmission selection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ets {
+    /// Whether the port takes its settings from its peer.
+    pub willing: bool,
+    /// Traffic class of each priority.
+    pub traffic_class: [u8; Priority::COUNT],
+    /// Share of bandwidth of each traffic class when sending, in percent.
+    pub bandwidth: [u8; Priority::COUNT],
+    /// Scheduling of each traffic class: 0 strict, 2 ETS.
+    pub algorithm: [u8; Priority::COUNT],
+}
+
+/// Receive buffers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Buffers {
+    /// Buffer of each priority.
+    pub buffer: [u8; Priority::COUNT],
+    /// Bytes of each buffer.
+    pub bytes: [u32; Priority::COUNT],
+    /// Bytes of all buffers.
+    pub total_bytes: u32,
+}
+
+/// What decides a packet's priority.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trust {
+    /// The DSCP of the IP header.
+    Dscp,
+    /// The PCP of the VLAN tag.
+    Pcp,
+}
+
+/// Everything that a device says of DCB.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Dcb {
+    /// Flow control.
+    pub pfc: Option<Pfc>,
+    /// Traffic classes.
+    pub ets: Option<Ets>,
+    /// DSCP to priority, sorted; none where the driver has no application table.
+    pub dscp: Option<Vec<(u8, Priority)>>,
+    /// Buffers.
+    pub buffers: Option<Buffers>,
+    /// Most bits per second of each traffic class; 0 for no limit.
+    pub max_rate: Option<[u64; Priority::COUNT]>,
+    /// What the driver says of trust; few say anything.
+    pub trust: Option<Trust>,
+    /// Who rules DCBX, as the uapi's bits: 1 host, 2 device, 4 CEE, 8 IEEE, 16 static.
+    pub dcbx: Option<u8>,
+}
+
+/// 802.3x pause as configured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkPause {
+    /// Whether the two ends negotiate it.
+    pub negotiated: bool,
+    /// Whether pause frames from the peer are obeyed.
+    pub rx: bool,
+    /// Whether pause frames are sent.
+    pub tx: bool,
+}
+
+/// What was read of a port's set-up. A part that could not be read is absent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PortSettings {
+    /// DCB; none where the driver has none.
+    pub dcb: Option<Dcb>,
+    /// What decides a packet's priority: said by the driver, or following from its map.
+    pub trust: Option<Trust>,
+    /// 802.3x.
+    pub link_pause: Option<LinkPause>,
+    /// The NIC's own time limit for a stall; zero for off.
+    pub stall_prevention: Option<Duration>,
+    /// How often the driver renews its statistics, where it can be set.
+    pub statistics_period: Option<Duration>,
+    /// Largest packet of the netdev, in bytes.
+    pub mtu_bytes: Option<u32>,
+}

@@ -1,0 +1,152 @@
+//! This machine's NICs: which netdevs and RDMA ports there are, how they are set up, and how to open them.
+//!
+//! Names pass the filter before anything of the device is read. Without an include pattern only netdevs
+//! with a device behind them count (NICs, virtual functions, virtio), not bridges, bonds or veth. Lists come
+//! over netlink; a tree that is no sysfs (a copy, a fixture) is listed by its files. Refuses to read sysfs files
+//! that restart under rtnl.
+
+mod events;
+mod kernel;
+mod rdma_ports;
+mod tree;
+
+pub(super) use rdma_ports::netdev_by_files;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::ethtool::{EthtoolStatistics, KernelCalls};
+use super::hollow::{HollowDevices, hollow_devices};
+use super::rdma_netlink::RdmaNetlink;
+use super::rdma_sysfs::RdmaSysfs;
+use super::sysfs::SysfsRoot;
+use super::{CounterSet, Discovery, Host, OnChange, SourceError, Watch};
+use crate::model::{DeviceFilter, Feed, SourceKind};
+
+/// Turns the driver of an RDMA device's bus device, and the RDMA device's name, into the catalogue's key.
+pub type RdmaTableKey = dyn Fn(&str, &str) -> String + Send + Sync;
+
+/// This machine, seen through the kernel.
+pub struct MachineHost {
+    sysfs: SysfsRoot,
+    filter: DeviceFilter,
+    rdma_table_key: Box<RdmaTableKey>,
+    /// Whether the root is the kernel's own sysfs and no copy of one.
+    is_kernel: bool,
+    kernel: Mutex<kernel::Kernel>,
+    epochs: Arc<Epochs>,
+    hollow: HollowDevices,
+}
+
+impl fmt::Debug for MachineHost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MachineHost").field("sysfs", &self.sysfs).finish_non_exhaustive()
+    }
+}
+
+impl MachineHost {
+    /// A machine whose sysfs is at `sysfs`. The netdevs are those of the calling thread's network namespace.
+    #[must_use]
+    pub fn new(sysfs: SysfsRoot, filter: DeviceFilter, key: Box<RdmaTableKey>) -> Self {
+        let is_kernel = sysfs.is_kernel();
+        Self {
+            sysfs,
+            filter,
+            rdma_table_key: key,
+            is_kernel,
+            kernel: Mutex::default(),
+            epochs: Arc::default(),
+            hollow: HollowDevices::default(),
+        }
+    }
+
+    /// A machine whose netdevs are those of whatever namespace the calling thread is in. It has no sysfs, since one
+    /// shows the namespace of whoever mounted it.
+    #[must_use]
+    pub fn in_namespace(filter: DeviceFilter) -> Self {
+        let nowhere = SysfsRoot::new("/nonexistent");
+        let no_rdma = |_: &str, _: &str| String::new();
+        Self { is_kernel: true, ..Self::new(nowhere, filter, Box::new(no_rdma)) }
+    }
+
+    fn kernel(&self) -> MutexGuard<'_, kernel::Kernel> {
+        self.kernel.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Host for MachineHost {
+    fn discover(&self) -> Discovery {
+        let mut found = if self.is_kernel {
+            self.kernel().discover(&self.sysfs, &self.filter, &*self.rdma_table_key)
+        } else {
+            tree::discover(&self.sysfs, &self.filter, &*self.rdma_table_key)
+        };
+        self.hollow.tell(hollow_devices(&self.sysfs, &self.filter, &found));
+        found.devices.sort_by(|a, b| a.device.cmp(&b.device));
+        found.feeds.sort_by(|a, b| a.feed.cmp(&b.feed));
+        found
+    }
+
+    fn open(&self, feed: &Feed) -> Result<Box<dyn CounterSet>, SourceError> {
+        let refused = |errno| SourceError::Kernel { call: "socket".to_owned(), errno };
+        match (feed.source, &feed.rdma_device) {
+            (SourceKind::Ethtool, _) => {
+                let calls = KernelCalls::open().map_err(refused)?;
+                Ok(Box::new(EthtoolStatistics::new(calls, feed.device.to_string())))
+            }
+            (SourceKind::RdmaSysfs, Some(rdma_device)) => {
+                let sysfs = self.sysfs.clone();
+                Ok(Box::new(RdmaSysfs::new(sysfs, rdma_device.to_string(), feed.port)))
+            }
+            (SourceKind::RdmaNetlink, Some(rdma_device)) => {
+                let port = feed.port.unwrap_or(1);
+                Ok(Box::new(RdmaNetlink::open(&self.sysfs, rdma_device, port)?))
+            }
+            _ => Err(SourceError::Nonsense(format!("no such source: {feed:?}"))),
+        }
+    }
+
+    fn names_epoch(&self, feed: &Feed) -> Arc<AtomicU64> {
+        self.epochs.of(&feed.device)
+    }
+
+    fn watch(&self, on_change: OnChange) -> Option<Watch> {
+        if !self.is_kernel {
+            return None;
+        }
+        let started =
+            events::watch(&self.sysfs, self.filter.clone(), Arc::clone(&self.epochs), on_change);
+        started.inspect_err(|error| tracing::warn!(%error, "changes are seen late: no events")).ok()
+    }
+}
+
+/// Names epochs by netdev name.
+#[derive(Debug, Default)]
+struct Epochs {
+    all: Mutex<HashMap<Arc<str>, Arc<AtomicU64>>>,
+}
+
+impl Epochs {
+    fn of(&self, device: &Arc<str>) -> Arc<AtomicU64> {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(all.entry(Arc::clone(device)).or_default())
+    }
+
+    /// The names of this device's counters may have changed. Returns whether the device is sampled.
+    fn moved(&self, device: &str) -> bool {
+        use std::sync::atomic::Ordering::AcqRel;
+        let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.get(device).map(|epoch| epoch.fetch_add(1, AcqRel)).is_some()
+    }
+
+    /// The names of any counters may have changed.
+    fn all_moved(&self) {
+        use std::sync::atomic::Ordering::AcqRel;
+        let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        for epoch in all.values() {
+            epoch.fetch_add(1, AcqRel);
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! Who does what when: the order of scenarios, random disturbances, and the loads that follow from both.
+//!
+//! All chance comes from one seeded generator that is asked at fixed times of the fabric, so a seed gives
+//! the same course whoever reads the counters and when.
+
+use super::network::lane_of;
+use super::scenario::{Change, Class, Micros, Scenario};
+use crate::model::Priority;
+
+/// How long the fabric is calm between two scenarios that are shown in turn.
+const REST_NS: u64 = 20_000_000_000;
+
+/// Nanoseconds of a span; beyond 584 years it is for ever.
+pub(super) fn nanos(span: std::time::Duration) -> u64 {
+    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// A draw from a range of microseconds, in nanoseconds.
+pub(super) fn draw(rng: &mut fastrand::Rng, range: Micros) -> u64 {
+    rng.u64(range.0 * 1_000..=range.1 * 1_000)
+}
+
+/// A scenario for a time.
+#[derive(Clone, Copy)]
+struct Scene {
+    scenario: &'static Scenario,
+    lasts: Option<u64>,
+}
+
+/// What the timeline asks for.
+pub(super) enum Turn {
+    /// Puts everything in order.
+    Restore,
+    /// Makes a change.
+    Make(Change),
+}
+
+/// The order of scenarios and the place in the present script.
+pub(super) struct Timeline {
+    scenes: Vec<Scene>,
+    current: usize,
+    /// When the present pass of the script began.
+    began: u64,
+    /// When the next scene is due.
+    ends: u64,
+    next_cue: usize,
+}
+
+impl Timeline {
+    /// One scenario for ever.
+    pub(super) fn of_one(scenario: &'static Scenario, start: u64) -> Self {
+        Self::new(vec![Scene { scenario, lasts: None }], start)
+    }
+
+    /// All that can be shown in turn, with rests in between, for ever.
+    pub(super) fn walk(start: u64) -> Self {
+        let rest =
+            Scenario::all().first().map(|calm| Scene { scenario: calm, lasts: Some(REST_NS) });
+        let shown = Scenario::all().iter().filter_map(|scenario| {
+            scenario.walk.map(|walk| Scene { scenario, lasts: Some(nanos(walk)) })
+        });
+        Self::new(shown.flat_map(|scene| [Some(scene), rest]).flatten().collect(), start)
+    }
+
+    fn new(scenes: Vec<Scene>, start: u64) -> Self {
+        let mut timeline = Self { scenes, current: 0, began: start, ends: 0, next_cue: 0 };
+        timeline.ends = timeline.end_of_scene();
+        timeline
+    }
+
+    fn scene(&self) -> Option<Scene> {
+        self.scenes.get(self.current).copied()
+    }
+
+    fn end_of_scene(&self) -> u64 {
+        let lasts = self.scene().and_then(|scene| scene.lasts);
+        lasts.map_or(u64::MAX, |lasts| self.began.saturating_add(lasts))
+    }
+
+    /// What is on now.
+    pub(super) fn scenario(&self) -> Option<&'static Scenario> {
+        self.scene().map(|scene| scene.scenario)
+    }
+
+    /// When there is something to do next.
+    pub(super) fn next_at(&self) -> u64 {
+        let Some(scenario) = self.scenario() else { return u64::MAX };
+        let pass_end = self.began + nanos(scenario.duration);
+        let cue = scenario.script.get(self.next_cue);
+        let cue = cue.map_or(u64::MAX, |cue| self.began + nanos(cue.at));
+        self.ends.min(pass_end).min(cue)
+    }
+
+    /// The next thing that is due at `now`.
+    pub(super) fn turn(&mut self, now: u64) -> Option<Turn> {
+        loop {
+            let scenario = self.scenario()?;
+            if self.ends <= now {
+                self.current = (self.current + 1) % self.scenes.len().max(1);
+                self.began = self.ends;
+                self.ends = self.end_of_scene();
+                self.next_cue = 0;
+                return Some(Turn::Restore);
+            }
+            if let Some(cue) = scenario.script.get(self.next_cue)
+                && self.began + nanos(cue.at) <= now
+            {
+                self.next_cue += 1;
+                return Some(Turn::Make(cue.change));
+            }
+            if self.began + nanos(scenario.duration) > now {
+                return None;
+            }
+            self.began += nanos(scenario.duration.saturating_sub(scenario.repeat_from));
+            let kept = scenario.script.iter().filter(|cue| cue.at < scenario.repeat_from);
+            self.next_cue = kept.count();
+            if scenario.repeat_from.is_zero() {
+                return Some(Turn::Restore);
+            }
+        }
+    }
+}
+
+/// What a disturbance does while it acts.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Act {
+    /// The receive side of a lane is stopped.
+    Stall { lane: usize },
+    /// `count` senders from `first` on send to a port.
+    Burst { to: usize, first: usize, count: usize, percent: u64 },
+}
+
+/// Something that happens again and again, at random.
+#[derive(Clone, Debug)]
+pub(super) struct Disturbance {
+    pub(super) kind: DisturbanceKind,
+    every: Micros,
+    lasts: Micros,
+    /// Belongs to the script and ends with it.
+    pub(super) scripted: bool,
+    pub(super) next: u64,
+    pub(super) act: Option<Act>,
+}
+
+/// What a disturbance does. No port: a random one each time.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum DisturbanceKind {
+    Stalls { port: Option<usize>, class: Class },
+    Bursts { to: Option<usize>, senders: usize, percent: u64 },
+}
+
+impl Disturbance {
+    pub(super) fn new(
+        kind: DisturbanceKind,
+        (every, lasts): (Micros, Micros),
+        scripted: bool,
+        now: u64,
+        rng: &mut fastrand::Rng,
+    ) -> Self {
+        Self { kind, every, lasts, scripted, next: now + draw(rng, every), act: None }
+    }
+
+    /// Begins or ends the act that is due at `now`; gives the one that ended and the one that began.
+    pub(super) fn turn(
+        &mut self,
+        now: u64,
+        (ports, lossless): (usize, Priority),
+        rng: &mut fastrand::Rng,
+    ) -> (Option<Act>, Option<Act>) {
+        if let Some(ended) = self.act.take() {
+            self.next = now + draw(rng, self.every);
+            return (Some(ended), None);
+        }
+        let begun = match self.kind {
+            DisturbanceKind::Stalls { port, class } => {
+                let port = port.unwrap_or_else(|| rng.usize(0..ports));
+                Act::Stall { lane: lane_of(port, class.priority(lossless)) }
+            }
+            DisturbanceKind::Bursts { to, senders, percent } => Act::Burst {
+                to: to.unwrap_or_else(|| rng.usize(0..ports)),
+                first: rng.usize(0..ports),
+                count: senders,
+                percent,
+            },
+        };
+        self.act = Some(begun);
+        self.next = now + draw(rng, self.lasts);
+        (None, Some(begun))
+    }
+}
+
+/// A steady load from one port to another.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Load {
+    pub(super) from: usize,
+    pub(super) to: usize,
+    pub(super) class: Class,
+    /// Bytes per second at a factor of 100 %.
+    pub(super) rate: u64,
+    /// Percent of the rate that is used now.
+    pub(super) factor: u64,
+    /// Belongs to the script and ends with it.
+    pub(super) scripted: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    /// Plays `timeline` for `seconds` and gives the number of restores and of changes.
+    fn play(timeline: &mut Timeline, seconds: u64) -> (usize, usize) {
+        let (mut restores, mut changes) = (0, 0);
+        while timeline.next_at() <= seconds * SECOND {
+            let now = timeline.next_at();
+            while let Some(turn) = timeline.turn(now) {
+                match turn {
+                    Turn::Restore => restores += 1,
+                    Turn::Make(_) => changes += 1,
+                }
+            }
+        }
+        (restores, changes)
+    }
+
+    #[test]
+    fn a_lasting_scenario_makes_its_changes_once() {
+        let mut timeline = Timeline::of_one(Scenario::by_name("incast").unwrap(), 0);
+        assert_eq!(play(&mut timeline, 3_600), (0, 1));
+    }
+
+    #[test]
+    fn an_episode_comes_again_each_pass() {
+        let mut timeline = Timeline::of_one(Scenario::by_name("nic-storm").unwrap(), 0);
+        assert_eq!(play(&mut timeline, 119), (2, 6));
+    }
+
+    #[test]
+    fn the_walk_shows_every_scenario_that_is_not_for_itself() {
+        let mut timeline = Timeline::walk(0);
+        let mut seen = Vec::new();
+        for _ in 0..timeline.scenes.len() {
+            seen.push(timeline.scenario().unwrap().name);
+            let end = timeline.ends;
+            while timeline.scenario().is_some() && timeline.ends == end {
+                let now = timeline.next_at();
+                timeline.turn(now);
+            }
+        }
+        for scenario in Scenario::all() {
+            assert_eq!(seen.contains(&scenario.name), scenario.walk.is_some(), "{}", scenario.name);
+        }
+    }
+
+    #[test]
+    fn a_disturbance_begins_and_ends_in_turn() {
+        let mut rng = fastrand::Rng::with_seed(1);
+        let kind = DisturbanceKind::Stalls { port: Some(2), class: Class::Lossless };
+        let spans = (Micros(10, 20), Micros(1, 2));
+        let mut disturbance = Disturbance::new(kind, spans, true, 0, &mut rng);
+        assert!((10_000..=20_000).contains(&disturbance.next));
+        let begun = disturbance.turn(disturbance.next, (4, Priority::ALL[3]), &mut rng);
+        assert!(matches!(begun, (None, Some(Act::Stall { lane: 19 }))));
+        let ended = disturbance.turn(disturbance.next, (4, Priority::ALL[3]), &mut rng);
+        assert!(matches!(ended, (Some(Act::Stall { lane: 19 }), None)));
+    }
+}

@@ -1,0 +1,148 @@
+//! `ice` (`ice_ethtool.c`) and `irdma` (`hw/irdma/verbs.c`).
+//!
+//! Live values, XOFF and XON apart, no durations. All priorities of a traffic class count in unison once
+//! PFC is on for one of them (Intel document 635330).
+
+use super::{Driver, Each, Group, RX, Shown, TX, quiet, row};
+
+pub(in super::super) const ICE: Driver = Driver {
+    name: "ice",
+    rdma_name: Some("irdma"),
+    ethtool: ETHTOOL,
+    rdma: RDMA,
+    refresh: None,
+    traffic_classes: [0, 0, 1, 1, 0, 0, 0, 0],
+    stall_timeout: None,
+};
+
+const ETHTOOL: &[Group] = &[
+    Group {
+        each: Each::Port,
+        rows: &[
+            row("rx_unicast", Shown::StackPackets(RX)),
+            row("tx_unicast", Shown::StackPackets(TX)),
+            quiet("rx_multicast"),
+            quiet("tx_multicast"),
+            quiet("rx_broadcast"),
+            quiet("tx_broadcast"),
+            row("rx_bytes", Shown::StackBytes(RX)),
+            row("tx_bytes", Shown::StackBytes(TX)),
+            quiet("rx_dropped"),
+            quiet("rx_unknown_protocol"),
+            quiet("rx_alloc_fail"),
+            quiet("rx_pg_alloc_fail"),
+            quiet("tx_errors"),
+            quiet("tx_linearize"),
+            quiet("tx_busy"),
+            quiet("tx_restart"),
+        ],
+    },
+    Group {
+        each: Each::Channel,
+        rows: &[
+            row("tx_queue_{}_packets", Shown::ChannelPackets(TX)),
+            row("tx_queue_{}_bytes", Shown::ChannelBytes(TX)),
+        ],
+    },
+    Group {
+        each: Each::Channel,
+        rows: &[
+            row("rx_queue_{}_packets", Shown::ChannelPackets(RX)),
+            row("rx_queue_{}_bytes", Shown::ChannelBytes(RX)),
+        ],
+    },
+    Group {
+        each: Each::Port,
+        rows: &[
+            row("rx_bytes.nic", Shown::PortBytes(RX)),
+            row("tx_bytes.nic", Shown::PortBytes(TX)),
+            row("rx_unicast.nic", Shown::PortPackets(RX)),
+            row("tx_unicast.nic", Shown::PortPackets(TX)),
+            quiet("rx_multicast.nic"),
+            quiet("tx_multicast.nic"),
+            quiet("rx_broadcast.nic"),
+            quiet("tx_broadcast.nic"),
+            quiet("tx_errors.nic"),
+            quiet("tx_timeout.nic"),
+            quiet("rx_size_64.nic"),
+            quiet("tx_size_64.nic"),
+            quiet("rx_size_127.nic"),
+            quiet("tx_size_127.nic"),
+            row("rx_size_1522.nic", Shown::StackPackets(RX)),
+            row("tx_size_1522.nic", Shown::StackPackets(TX)),
+            row("rx_size_big.nic", Shown::RdmaPackets(RX)),
+            row("tx_size_big.nic", Shown::RdmaPackets(TX)),
+            row("link_xon_rx.nic", Shown::LinkXon(RX)),
+            row("link_xon_tx.nic", Shown::LinkXon(TX)),
+            row("link_xoff_rx.nic", Shown::LinkXoff(RX)),
+            row("link_xoff_tx.nic", Shown::LinkXoff(TX)),
+            quiet("tx_dropped_link_down.nic"),
+            quiet("rx_undersize.nic"),
+            quiet("rx_fragments.nic"),
+            quiet("rx_oversize.nic"),
+            quiet("rx_jabber.nic"),
+            quiet("rx_csum_bad.nic"),
+            quiet("rx_length_errors.nic"),
+            row("rx_dropped.nic", Shown::PortDiscards),
+            quiet("rx_crc_errors.nic"),
+            quiet("illegal_bytes.nic"),
+            quiet("mac_local_faults.nic"),
+            quiet("mac_remote_faults.nic"),
+            quiet("fdir_sb_match.nic"),
+            quiet("fdir_sb_status.nic"),
+        ],
+    },
+    Group {
+        each: Each::Priority,
+        rows: &[
+            row("tx_priority_{}_xon.nic", Shown::ClassXon(TX)),
+            row("tx_priority_{}_xoff.nic", Shown::ClassXoff(TX)),
+        ],
+    },
+    Group {
+        each: Each::Priority,
+        rows: &[
+            row("rx_priority_{}_xon.nic", Shown::ClassXon(RX)),
+            row("rx_priority_{}_xoff.nic", Shown::ClassXoff(RX)),
+        ],
+    },
+];
+
+const RDMA: &[Group] = &[Group {
+    each: Each::Port,
+    rows: &[
+        quiet("ip4InDiscards"),
+        quiet("ip4InTruncatedPkts"),
+        quiet("ip4OutNoRoutes"),
+        row("ip4InOctets", Shown::RdmaBytes(RX)),
+        row("ip4InPkts", Shown::RdmaPackets(RX)),
+        quiet("ip4InReasmRqd"),
+        quiet("ip4InMcastPkts"),
+        row("ip4OutOctets", Shown::RdmaBytes(TX)),
+        row("ip4OutPkts", Shown::RdmaPackets(TX)),
+        quiet("ip4OutSegRqd"),
+        quiet("ip4OutMcastPkts"),
+        quiet("ip6InOctets"),
+        quiet("ip6InPkts"),
+        quiet("ip6OutOctets"),
+        quiet("ip6OutPkts"),
+        quiet("tcpRetransSegs"),
+        quiet("tcpInOptErrors"),
+        quiet("tcpInProtoErrors"),
+        quiet("rxVlanErrors"),
+        quiet("iwInRdmaReads"),
+        quiet("iwInRdmaSends"),
+        row("iwInRdmaWrites", Shown::RdmaWrites(RX)),
+        quiet("iwOutRdmaReads"),
+        quiet("iwOutRdmaSends"),
+        row("iwOutRdmaWrites", Shown::RdmaWrites(TX)),
+        quiet("iwRdmaBnd"),
+        quiet("iwRdmaInv"),
+        row("RxUDP", Shown::RdmaPackets(RX)),
+        row("TxUDP", Shown::RdmaPackets(TX)),
+        row("RxECNMrkd", Shown::EcnMarked),
+        row("cnpHandled", Shown::CnpReceived),
+        quiet("cnpIgnored"),
+        row("cnpSent", Shown::CnpSent),
+    ],
+}];

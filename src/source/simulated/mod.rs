@@ -1,0 +1,131 @@
+//! A simulated RoCE fabric: hosts on a switch, for the demo and for tests.
+//!
+//! A fluid model moves bytes, fills buffers, sends XOFF and XON, marks and slows down; it keeps the exact
+//! truth and shows of it what real drivers would: their names, units, widths and refresh periods. It
+//! implements the same two traits as the kernel's sources, so its values take the very same way. Time
+//! comes from outside. It refuses single packets, latencies and a topology of more than one switch.
+
+mod cast;
+mod counter_set;
+mod director;
+mod drivers;
+mod fabric;
+mod flow;
+mod host;
+mod lane;
+mod network;
+mod pause;
+mod port;
+mod reaction;
+mod scenario;
+mod scenarios;
+mod step;
+mod truth;
+mod view;
+
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+pub use cast::MOST_HOSTS;
+pub use fabric::Fabric;
+pub use host::SimulatedHost;
+pub use scenario::Scenario;
+pub use truth::{
+    Balance, CNP_BYTES, EDGES_KEPT, EdgeRing, NicTruth, PauseEdge, PauseTruth, PriorityTruth,
+    ROCE_PACKET_BYTES, RdmaTruth, packet_bytes,
+};
+
+use crate::model::Monotonic;
+
+/// Tells the time that the fabric lives in. Called under the fabric's lock.
+pub type Clock = Arc<dyn Fn() -> Monotonic + Send + Sync>;
+
+/// Waits, as a slow device makes its reader wait. Called without the fabric's lock.
+pub type Sleep = Arc<dyn Fn(Duration) + Send + Sync>;
+
+/// What to simulate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SimulationOptions<'name> {
+    /// One scenario for ever, or all of them in turn.
+    pub scenario: Option<&'name str>,
+    /// Seed of all chance.
+    pub seed: u64,
+    /// Hosts to serve; at least one. The fabric has more where a scenario needs them.
+    pub hosts: usize,
+}
+
+impl Default for SimulationOptions<'_> {
+    /// One host, all scenarios in turn.
+    fn default() -> Self {
+        Self { scenario: None, seed: 0, hosts: 1 }
+    }
+}
+
+/// Why there is no simulation.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SimulationError {
+    /// No scenario of that name.
+    #[error("there is no scenario {0:?}")]
+    UnknownScenario(String),
+    /// More hosts than the switch has ports for, or none.
+    #[error("{0} hosts are not in 1..={MOST_HOSTS}")]
+    HostCount(usize),
+}
+
+/// A fabric with its clock.
+#[derive(Clone)]
+pub struct Simulation {
+    fabric: Arc<Mutex<Fabric>>,
+    clock: Clock,
+    sleep: Sleep,
+    hosts: usize,
+}
+
+impl Simulation {
+    /// A fabric that starts now, by `clock`. Slow reads really sleep; see [`Simulation::with_sleep`].
+    ///
+    /// # Errors
+    /// For a scenario that there is not, or a number of hosts out of range.
+    pub fn new(options: SimulationOptions<'_>, clock: Clock) -> Result<Self, SimulationError> {
+        let unknown = |name: &str| SimulationError::UnknownScenario(name.to_owned());
+        let scenario = options
+            .scenario
+            .map(|name| Scenario::by_name(name).ok_or_else(|| unknown(name)))
+            .transpose()?;
+        if !(1..=MOST_HOSTS).contains(&options.hosts) {
+            return Err(SimulationError::HostCount(options.hosts));
+        }
+        let fabric = Fabric::new(scenario, options.seed, options.hosts, clock());
+        Ok(Self {
+            fabric: Arc::new(Mutex::new(fabric)),
+            clock,
+            sleep: Arc::new(std::thread::sleep),
+            hosts: options.hosts,
+        })
+    }
+
+    /// The same with another way to wait for slow reads.
+    #[must_use]
+    pub fn with_sleep(self, sleep: Sleep) -> Self {
+        Self { sleep, ..self }
+    }
+
+    /// The hosts to serve.
+    #[must_use]
+    pub fn hosts(&self) -> Vec<SimulatedHost> {
+        (0..self.hosts).map(|index| SimulatedHost::new(self, index)).collect()
+    }
+
+    /// The fabric itself, for its truth. All hosts share it.
+    #[must_use]
+    pub fn fabric(&self) -> Arc<Mutex<Fabric>> {
+        Arc::clone(&self.fabric)
+    }
+
+    /// See [`Fabric::names_epoch`].
+    #[must_use]
+    pub fn names_epoch(&self) -> Arc<AtomicU64> {
+        counter_set::lock(&self.fabric).names_epoch()
+    }
+}
