@@ -28,13 +28,20 @@ impl Sums {
     }
 }
 
-/// The sums over a trailing window.
+/// The sums over a trailing window. Between two points only this value itself is touched, not its list: at a
+/// thousand samples a second what is not in the processor's cache is what costs.
 #[derive(Clone, Debug)]
 pub(super) struct TrailingSums {
     length: Duration,
     spacing: Duration,
     /// Points at least `spacing` apart; the first is the window's start.
     points: VecDeque<(Monotonic, Sums)>,
+    /// The first point's sums.
+    first: Sums,
+    /// When a point is due.
+    due: Monotonic,
+    /// When the second point has left the window, so that the first can go.
+    turns: Option<Monotonic>,
     latest: Option<(Monotonic, Sums)>,
 }
 
@@ -45,38 +52,52 @@ impl TrailingSums {
     /// An empty window of `length`.
     #[must_use]
     pub(super) fn new(length: Duration) -> Self {
-        let points = VecDeque::with_capacity(POINTS as usize + 3);
-        Self { length, spacing: length / POINTS, points, latest: None }
+        Self {
+            length,
+            spacing: length / POINTS,
+            points: VecDeque::with_capacity(POINTS as usize + 3),
+            first: Sums::default(),
+            due: Monotonic::ZERO,
+            turns: None,
+            latest: None,
+        }
     }
 
     /// Adds the running sums at `now`.
     pub(super) fn push(&mut self, now: Monotonic, sums: Sums) {
-        let due = self.points.back().is_none_or(|(at, _)| now.since(*at) >= self.spacing);
-        if due {
-            self.points.push_back((now, sums));
-        }
         self.latest = Some((now, sums));
+        if now >= self.due {
+            self.points.push_back((now, sums));
+            self.due = now.plus(self.spacing);
+            self.note_edge();
+        }
         self.expire(now);
     }
 
     /// Lets what lies before the window go, though nothing new came.
     pub(super) fn expire(&mut self, now: Monotonic) {
-        let left = |at: Monotonic| now.since(at) >= self.length;
-        while self.points.get(1).is_some_and(|(at, _)| left(*at)) {
+        while self.turns.is_some_and(|at| now >= at) {
             self.points.pop_front();
+            self.note_edge();
         }
-        if self.latest.is_some_and(|(at, _)| left(at)) {
+        if self.latest.is_some_and(|(at, _)| now.since(at) >= self.length) {
             self.points.clear();
             self.latest = None;
+            self.due = Monotonic::ZERO;
+            self.note_edge();
         }
+    }
+
+    fn note_edge(&mut self) {
+        self.first = self.points.front().map(|(_, sums)| *sums).unwrap_or_default();
+        self.turns = self.points.get(1).map(|(at, _)| at.plus(self.length));
     }
 
     /// The sums within the window; none while no time in it was judged.
     #[must_use]
     pub(super) fn get(&self) -> Option<Sums> {
-        let (_, first) = self.points.front()?;
         let (_, latest) = self.latest?;
-        let sums = latest.since(*first);
+        let sums = latest.since(self.first);
         (sums.judged_nanos > 0).then_some(sums)
     }
 }
@@ -84,8 +105,11 @@ impl TrailingSums {
 /// The highest value of a trailing minute, by the second.
 #[derive(Clone, Debug)]
 pub(super) struct TrailingPeak {
+    /// The highest of each second that is over.
     seconds: [Option<f64>; Self::SECONDS],
     second: u64,
+    /// The highest of the running second, apart from the others so that noting it touches no more.
+    running: Option<f64>,
     peak: Option<f64>,
 }
 
@@ -96,17 +120,15 @@ impl TrailingPeak {
     /// An empty minute.
     #[must_use]
     pub(super) const fn new() -> Self {
-        Self { seconds: [None; Self::SECONDS], second: 0, peak: None }
+        Self { seconds: [None; Self::SECONDS], second: 0, running: None, peak: None }
     }
 
     /// Notes a value at `now`.
     pub(super) fn note(&mut self, now: Monotonic, value: f64) {
         self.expire(now);
-        let place = usize::try_from(self.second % Self::SECONDS as u64).unwrap_or(0);
-        if let Some(slot) = self.seconds.get_mut(place) {
-            *slot = Some(slot.map_or(value, |own| own.max(value)));
-        }
-        self.peak = Some(self.peak.map_or(value, |own| own.max(value)));
+        let higher = |own: Option<f64>| Some(own.map_or(value, |own| own.max(value)));
+        self.running = higher(self.running);
+        self.peak = higher(self.peak);
     }
 
     /// Lets what is older than a minute go.
@@ -115,15 +137,21 @@ impl TrailingPeak {
         if second <= self.second {
             return;
         }
+        let over = self.running.take();
+        self.keep(self.second, over);
         let steps = (second - self.second).min(Self::SECONDS as u64);
         for step in 1..=steps {
-            let place = usize::try_from((second - steps + step) % Self::SECONDS as u64);
-            if let Some(slot) = self.seconds.get_mut(place.unwrap_or(0)) {
-                *slot = None;
-            }
+            self.keep(second - steps + step, None);
         }
         self.second = second;
         self.peak = self.seconds.iter().flatten().copied().reduce(f64::max);
+    }
+
+    fn keep(&mut self, second: u64, value: Option<f64>) {
+        let place = usize::try_from(second % Self::SECONDS as u64);
+        if let Some(slot) = place.ok().and_then(|place| self.seconds.get_mut(place)) {
+            *slot = value;
+        }
     }
 
     /// The highest value; none where none was noted.

@@ -8,14 +8,14 @@ use std::time::Duration;
 use roce_exporter::catalogue::{Catalogue, RawSelection, Table};
 use roce_exporter::engine::Circumstances;
 use roce_exporter::model::{
-    BitsPerSecond, Feed, LinkFacts, Monotonic, Plan, Reading, Sample, SourceKind,
+    BitsPerSecond, DeviceFacts, Feed, LinkFacts, Monotonic, Plan, Reading, Sample, SourceKind,
 };
 use roce_exporter::source::{
     CounterSet, EthtoolStatistics, NAME_SLOT, PlanRules, PlannedSource, StatisticsCalls,
 };
 use rustix::io::Errno;
 
-/// What each priority has, per direction, with what a read at 10 ms adds: half of the time is paused.
+/// What each priority has, per direction, with what each read adds: half of the time is paused.
 const OF_PRIORITY: [(&str, u64); 3] =
     [("pause", 40), ("pause_duration", 5_000), ("bytes", 1 << 20)];
 /// What else the port has.
@@ -89,6 +89,12 @@ impl PausedNic {
             nic.add(format!("rx{channel}_packets"), 7);
         }
         nic
+    }
+
+    /// This NIC for reads that are this many times as frequent as [`INTERVAL`] says.
+    pub fn read_more_often(mut self, times: u64) -> Self {
+        self.growth.iter_mut().for_each(|growth| *growth /= times);
+        self
     }
 
     fn add(&mut self, name: String, growth: u64) {
@@ -178,6 +184,20 @@ pub fn circumstances() -> Circumstances {
         traffic_class: None,
     };
     Circumstances { link, interval: INTERVAL, unix_seconds: 1_700_000_000.0 }
+}
+
+/// What is known of the netdev with this number.
+pub fn facts(number: usize) -> DeviceFacts {
+    DeviceFacts {
+        device: feed(number).device,
+        incarnation: 1,
+        driver: "mlx5_core".to_owned(),
+        firmware: "28.43.1000".to_owned(),
+        pci_address: format!("0000:{number:02x}:00.0"),
+        master: String::new(),
+        rdma_ports: Vec::new(),
+        link: circumstances().link,
+    }
 }
 
 /// The ethtool source of the netdev with this number.
