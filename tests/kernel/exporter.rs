@@ -43,6 +43,11 @@ impl Exporter {
         Self::start_as(namespace, &[], Path::new(PROGRAM), flags)
     }
 
+    /// Starts the program on the devices that a pattern admits.
+    pub fn start_on(namespace: &Namespace, include: &str) -> Self {
+        Self::launch(namespace, &[], Path::new(PROGRAM), &["--device.include", include])
+    }
+
     /// Starts `program` with `prefix` before it.
     pub fn start_as(
         namespace: &Namespace,
@@ -50,6 +55,11 @@ impl Exporter {
         program: &Path,
         flags: &[&str],
     ) -> Self {
+        let flags = [&["--device.include", "veth.*"], flags].concat();
+        Self::launch(namespace, prefix, program, &flags)
+    }
+
+    fn launch(namespace: &Namespace, prefix: &[&str], program: &Path, flags: &[&str]) -> Self {
         let directory = tempfile::tempdir().unwrap();
         readable_by_all(directory.path());
         let catalogue = directory.path().join("veth.csv");
@@ -61,7 +71,7 @@ impl Exporter {
             .args(prefix)
             .arg(program)
             .args(["--web.listen-address", &ADDRESS.to_string()])
-            .args(["--device.include", "veth.*", "--raw.include", ".*", "--raw.max", "1000"])
+            .args(["--raw.include", ".*", "--raw.max", "1000"])
             .arg("--catalogue.file")
             .arg(&catalogue)
             .args(flags)
@@ -77,6 +87,14 @@ impl Exporter {
 
     pub fn id(&self) -> u32 {
         self.child.id()
+    }
+
+    /// The processor time that the program took so far, in user and kernel mode.
+    pub fn processor_time(&self) -> Duration {
+        let process = procfs::process::Process::new(self.child.id().try_into().unwrap()).unwrap();
+        let stat = process.stat().unwrap();
+        let ticks = u32::try_from(stat.utime + stat.stime).unwrap();
+        Duration::from_secs(1) * ticks / u32::try_from(procfs::ticks_per_second()).unwrap()
     }
 
     pub fn signal(&self, signal: Signal) {
@@ -162,10 +180,26 @@ pub fn named_statistics(device: &str) -> BTreeMap<String, u64> {
 
 /// One exposition.
 pub struct Scrape {
-    samples: Vec<ParsedSample>,
+    pub samples: Vec<ParsedSample>,
 }
 
 impl Scrape {
+    /// The devices that have any statistics.
+    pub fn devices_with_statistics(&self) -> Vec<String> {
+        let devices = self.samples.iter().filter_map(|sample| sample.labels.get("device"));
+        let mut devices: Vec<String> = devices.cloned().collect();
+        devices.sort_unstable();
+        devices.dedup();
+        devices.retain(|device| !self.statistics(device).is_empty());
+        devices
+    }
+
+    /// How many packets the queues of a device received.
+    pub fn received(&self, device: &str) -> u64 {
+        let statistics = self.statistics(device).into_iter();
+        statistics.filter(|(name, _)| name.ends_with("_xdp_packets")).map(|(_, value)| value).sum()
+    }
+
     /// The value of the only series of this name and device.
     pub fn value(&self, name: &str, device: &str) -> Option<f64> {
         let mut found = self.samples.iter().filter(|sample| {

@@ -35,10 +35,16 @@ pub fn in_namespace(name: &str, body: impl FnOnce(&Namespace) + Send) {
 }
 
 fn skip(tag: &str, reason: &str) {
+    let required = std::env::var_os(REQUIRE_ALL).is_some_and(|value| value == "1");
+    assert!(!required, "{tag}: {reason}");
+    tell_skipped(tag, reason);
+}
+
+/// Says that this test, or the part of it that goes by `tag`, does not run.
+pub fn tell_skipped(tag: &str, reason: &str) {
     let thread = thread::current();
     // A test runs on a thread of its name, unless it is to run alone.
     let name = thread.name().filter(|name| *name != "main").unwrap_or(tag);
-    assert!(std::env::var_os(REQUIRE_ALL).is_none_or(|value| value != "1"), "{name}: {reason}");
     // Not by a macro: what those print is kept from the terminal when a test passes.
     let _ = writeln!(std::io::stderr(), "SKIPPED: {name}: {reason}");
 }
@@ -93,7 +99,11 @@ fn run(program: &str, arguments: &str) -> String {
     attempt(program, arguments).unwrap()
 }
 
-fn attempt(program: &str, arguments: &str) -> Result<String, String> {
+/// Runs a program in the namespace of this thread. Returns what it printed, or why it failed.
+///
+/// # Errors
+/// What it complained of.
+pub fn attempt(program: &str, arguments: &str) -> Result<String, String> {
     let output = Command::new(program).args(arguments.split(' ')).output();
     let output = output.map_err(|error| error.to_string())?;
     let said = String::from_utf8_lossy(&output.stderr);

@@ -153,9 +153,11 @@ impl Watcher {
     }
 
     fn of_link(&self, link: &Link) -> bool {
-        // A renamed or departing device is known by its old name, a new one by the filter.
-        self.epochs.moved(&link.name)
-            || self.filter.admits(&link.name, kernel::is_physical(link, &self.sysfs))
+        // A renamed device is known by its number, a new one by the filter. Both names of a device move, so
+        // neither question is left out.
+        let found = self.epochs.renamed(link.index, &link.name);
+        let sampled = self.epochs.moved(&link.name);
+        found || sampled || self.filter.admits(&link.name, kernel::is_physical(link, &self.sysfs))
     }
 
     fn of_ethtool(&self, message: &Message<'_>) -> bool {
@@ -182,22 +184,5 @@ fn is_rdma_uevent(datagram: &[u8]) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_uevent_concerns_rdma_by_its_subsystem() {
-        let rdma =
-            b"add@/devices/x/infiniband/mlx5_0\0ACTION=add\0SUBSYSTEM=infiniband\0SEQNUM=1\0";
-        assert!(is_rdma_uevent(rdma));
-        assert!(!is_rdma_uevent(b"add@/x\0ACTION=add\0SUBSYSTEM=net\0"));
-        assert!(!is_rdma_uevent(b""));
-    }
-
-    #[test]
-    fn the_real_kernel_can_be_listened_to() {
-        let sockets = listeners(&SysfsRoot::new("/sys")).unwrap();
-        assert_eq!(sockets[0].0, Kind::Route);
-        assert!(sockets.iter().any(|(kind, _)| *kind == Kind::Ethtool));
-    }
-}
+#[path = "events_tests.rs"]
+mod tests;

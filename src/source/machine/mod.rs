@@ -14,7 +14,7 @@ pub(super) use rdma_ports::netdev_by_files;
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering::AcqRel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::ethtool::{EthtoolStatistics, KernelCalls};
@@ -23,7 +23,7 @@ use super::rdma_netlink::RdmaNetlink;
 use super::rdma_sysfs::RdmaSysfs;
 use super::sysfs::SysfsRoot;
 use super::{CounterSet, Discovery, Host, OnChange, SourceError, Watch};
-use crate::model::{DeviceFilter, Feed, SourceKind};
+use crate::model::{DeviceFacts, DeviceFilter, Feed, SourceKind};
 
 /// Turns the driver of an RDMA device's bus device, and the RDMA device's name, into the catalogue's key.
 pub type RdmaTableKey = dyn Fn(&str, &str) -> String + Send + Sync;
@@ -72,7 +72,7 @@ impl MachineHost {
     }
 
     fn kernel(&self) -> MutexGuard<'_, kernel::Kernel> {
-        self.kernel.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.kernel)
     }
 }
 
@@ -84,6 +84,7 @@ impl Host for MachineHost {
             tree::discover(&self.sysfs, &self.filter, &*self.rdma_table_key)
         };
         self.hollow.tell(hollow_devices(&self.sysfs, &self.filter, &found));
+        self.epochs.keep(&found.devices);
         found.devices.sort_by(|a, b| a.device.cmp(&b.device));
         found.feeds.sort_by(|a, b| a.feed.cmp(&b.feed));
         found
@@ -122,31 +123,53 @@ impl Host for MachineHost {
     }
 }
 
-/// Names epochs by netdev name.
+/// What the watcher of events knows of the devices that are looked at.
 #[derive(Debug, Default)]
 struct Epochs {
+    /// Names epochs by netdev name, of those that are sampled.
     all: Mutex<HashMap<Arc<str>, Arc<AtomicU64>>>,
+    /// Names by netdev index, as the last look found them.
+    found: Mutex<HashMap<u32, Arc<str>>>,
 }
 
 impl Epochs {
     fn of(&self, device: &Arc<str>) -> Arc<AtomicU64> {
-        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = lock(&self.all);
         Arc::clone(all.entry(Arc::clone(device)).or_default())
     }
 
-    /// The names of this device's counters may have changed. Returns whether the device is sampled.
+    /// Keeps what the last look found, and forgets the epochs that nobody holds: names can come and go for ever.
+    fn keep(&self, devices: &[DeviceFacts]) {
+        let netdevs = devices.iter().filter(|facts| facts.incarnation != 0);
+        let found = netdevs.map(|facts| (facts.incarnation, Arc::clone(&facts.device)));
+        *lock(&self.found) = found.collect();
+        lock(&self.all).retain(|_, epoch| Arc::strong_count(epoch) > 1);
+    }
+
+    /// The names of this device's counters may have changed. Returns whether the device is looked at.
     fn moved(&self, device: &str) -> bool {
-        use std::sync::atomic::Ordering::AcqRel;
-        let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-        all.get(device).map(|epoch| epoch.fetch_add(1, AcqRel)).is_some()
+        let sampled = lock(&self.all).get(device).map(|epoch| epoch.fetch_add(1, AcqRel)).is_some();
+        sampled || lock(&self.found).values().any(|found| **found == *device)
+    }
+
+    /// Something happened to the netdev of this index, whose name is now `name`. Counters that the last look
+    /// found under another name are no longer there. Returns whether the last look found it.
+    fn renamed(&self, index: u32, name: &str) -> bool {
+        let before = lock(&self.found).get(&index).map(Arc::clone);
+        if let Some(before) = before.as_ref().filter(|before| ***before != *name) {
+            self.moved(before);
+        }
+        before.is_some()
     }
 
     /// The names of any counters may have changed.
     fn all_moved(&self) {
-        use std::sync::atomic::Ordering::AcqRel;
-        let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-        for epoch in all.values() {
+        for epoch in lock(&self.all).values() {
             epoch.fetch_add(1, AcqRel);
         }
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
