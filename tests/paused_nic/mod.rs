@@ -194,9 +194,9 @@ pub fn facts(number: usize) -> DeviceFacts {
         driver: "mlx5_core".to_owned(),
         firmware: "28.43.1000".to_owned(),
         pci_address: format!("0000:{number:02x}:00.0"),
-        master: String::new(),
         rdma_ports: Vec::new(),
         link: circumstances().link,
+        ..DeviceFacts::default()
     }
 }
 
