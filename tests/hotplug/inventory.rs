@@ -78,7 +78,7 @@ fn c43_a_bridge_is_told_from_its_ports_and_repeats_none_of_their_counters() {
 #[test]
 fn c46_a_bond_and_its_members_each_count_for_themselves() {
     in_namespace("bond", |namespace| {
-        if !add_link("veth-bond type bond mode active-backup") {
+        if !add_link("bond", "veth-bond type bond mode active-backup") {
             return;
         }
         add_ports();
@@ -110,7 +110,7 @@ fn c46_a_bond_and_its_members_each_count_for_themselves() {
 fn c43_a_vlan_is_told_from_the_port_below_it() {
     in_namespace("vlan", |namespace| {
         add_ports();
-        if !add_link("link veth2 name veth2.100 type vlan id 100") {
+        if !add_link("vlan", "link veth2 name veth2.100 type vlan id 100") {
             return;
         }
         let exporter = Exporter::start(namespace, &["--device.exclude", ".*-peer"]);
@@ -121,11 +121,11 @@ fn c43_a_vlan_is_told_from_the_port_below_it() {
 }
 
 /// Adds a link, unless the kernel was built without its kind, which no set-up can change.
-fn add_link(arguments: &str) -> bool {
+fn add_link(kind: &str, arguments: &str) -> bool {
     let added = attempt("ip", &format!("link add {arguments}"));
     let lacking = added.as_ref().is_err_and(|said| said.contains("Unknown device type"));
     if lacking {
-        tell_skipped(arguments, "this kernel has no such links");
+        tell_skipped(kind, "this kernel has no such links");
     } else {
         added.unwrap();
     }
