@@ -9,7 +9,7 @@ use roce_exporter::catalogue::{Catalogue, RawSelection, Table, ethtool_text};
 use roce_exporter::config::{Settings, parse_from};
 use roce_exporter::export::Format;
 use roce_exporter::model::{Plan, Reading, Sample};
-use roce_exporter::record::Reader;
+use roce_exporter::record::{Event, Reader};
 use roce_exporter::source::netlink::{Attributes, Messages, dcb, generic, link, rdma};
 use roce_exporter::source::{
     EthtoolStatistics, KeptFile, NAME_SLOT, PlanRules, PlannedSource, StatisticsCalls,
@@ -195,9 +195,8 @@ pub fn recording(bytes: &[u8]) {
     let mut samples = 0;
     for event in reader.by_ref() {
         match event {
-            Ok(event) => {
-                samples += u64::from(matches!(event, roce_exporter::record::Event::Sample(_)))
-            }
+            Ok(Event::Sample(_)) => samples += 1,
+            Ok(_) => {}
             Err(error) => assert!(!error.to_string().is_empty()),
         }
     }
