@@ -175,6 +175,7 @@ fn cost(exporter: &Exporter) -> (f64, Scrape) {
     std::thread::sleep(Duration::from_millis(500));
     let (before, since) = (exporter.processor_time(), Instant::now());
     std::thread::sleep(Duration::from_secs(3));
-    let share = (exporter.processor_time() - before).as_secs_f64() / since.elapsed().as_secs_f64();
+    let share =
+        exporter.processor_time().abs_diff(before).as_secs_f64() / since.elapsed().as_secs_f64();
     (share, exporter.scrape())
 }
