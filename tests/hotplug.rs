@@ -82,7 +82,7 @@ fn a_new_device_is_sampled_and_a_deleted_one_leaves_no_series() {
 }
 
 #[test]
-fn c20_a_renamed_device_never_shows_another_s_counters() {
+fn a_renamed_device_never_shows_another_s_counters() {
     alone("identity", |namespace| {
         // Who a device is shows in the number of packets that it received.
         let packets = BTreeMap::from([("veth0", 100_u64), ("veth1", 37)]);
@@ -155,7 +155,7 @@ fn a_device_that_is_renamed_out_of_the_pattern_leaves() {
 }
 
 #[test]
-fn a_device_that_moves_to_another_namespace_vanishes_and_comes_back() {
+fn c48_a_device_that_is_taken_out_of_the_namespace_vanishes_and_comes_back() {
     alone("there", |there| {
         // A thread of the inner namespace, in which the program runs and is asked.
         in_namespace("here", |here| {

@@ -144,7 +144,7 @@ fn a_position_outside_the_set_is_missing() {
 }
 
 #[test]
-fn c20_another_device_of_the_same_name_is_not_gone_on_with() {
+fn another_device_of_the_same_name_is_not_gone_on_with() {
     let mut set = set_of(&[b"a"], true);
     assert_eq!(set.names().unwrap(), ["a"]);
     set.calls.index = 8;
