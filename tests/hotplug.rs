@@ -32,13 +32,22 @@ mod network_namespace;
 mod strict_parser;
 
 use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use exporter::{Exporter, named_statistics};
-use network_namespace::{add_veth, in_namespace, ip, receive_packets};
+use network_namespace::{Namespace, add_veth, in_namespace, ip, receive_packets};
 
 /// The longest that the exported series may take to follow the kernel.
 const BOUND: Duration = Duration::from_millis(300);
+
+/// Runs a test in a namespace while no other test here runs: all namespaces share the lock under which links change,
+/// and what is measured would be the neighbour's.
+fn alone(name: &str, body: impl FnOnce(&Namespace) + Send) {
+    static ALONE: Mutex<()> = Mutex::new(());
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    in_namespace(name, body);
+}
 
 /// Waits for `condition`, prints how long it took since `since`, and holds it against the bound.
 fn within_bound(exporter: &Exporter, what: &str, since: Instant, condition: impl FnMut() -> bool) {
@@ -50,7 +59,7 @@ fn within_bound(exporter: &Exporter, what: &str, since: Instant, condition: impl
 
 #[test]
 fn a_new_device_is_sampled_and_a_deleted_one_leaves_no_series() {
-    in_namespace("hotplug", |namespace| {
+    alone("hotplug", |namespace| {
         let exporter = Exporter::start(namespace, &[]);
         assert!(!exporter.scrape().knows("veth0"));
         for _ in 0..3 {
@@ -73,8 +82,8 @@ fn a_new_device_is_sampled_and_a_deleted_one_leaves_no_series() {
 }
 
 #[test]
-fn c20_a_renamed_device_never_shows_another_s_counters() {
-    in_namespace("identity", |namespace| {
+fn a_renamed_device_never_shows_another_s_counters() {
+    alone("identity", |namespace| {
         // Who a device is shows in the number of packets that it received.
         let packets = BTreeMap::from([("veth0", 100_u64), ("veth1", 37)]);
         for (subnet, (device, packets)) in (0..).zip(&packets) {
@@ -123,7 +132,7 @@ fn c20_a_renamed_device_never_shows_another_s_counters() {
 
 #[test]
 fn a_device_that_is_renamed_out_of_the_pattern_leaves() {
-    in_namespace("outward", |namespace| {
+    alone("outward", |namespace| {
         ip("link add veth-bare type bridge");
         add_veth("veth0", 4);
         let exporter = Exporter::start(namespace, &[]);
@@ -146,8 +155,8 @@ fn a_device_that_is_renamed_out_of_the_pattern_leaves() {
 }
 
 #[test]
-fn a_device_that_moves_to_another_namespace_vanishes_and_comes_back() {
-    in_namespace("there", |there| {
+fn c48_a_device_that_is_taken_out_of_the_namespace_vanishes_and_comes_back() {
+    alone("there", |there| {
         // A thread of the inner namespace, in which the program runs and is asked.
         in_namespace("here", |here| {
             add_veth("veth0", 4);

@@ -17,13 +17,14 @@ type Side = [Option<Sums>; Priority::COUNT];
 
 /// `(tx − rx) / (tx + rx)` over the ratio window, for each priority of the mask `shown`.
 ///
-/// Priorities of one traffic class can count in unison (ice), so the class's highest figure stands for each of
-/// them, never the sum.
+/// Frames of priorities of one traffic class can be counted in unison (ice), so the class's highest figure stands for
+/// each of them, never the sum. Pause time is each priority's own. `whole`: the window is made of whole spans.
 #[must_use]
 pub(super) fn asymmetries(
     tracks: &[Track],
     link: &LinkFacts,
     shown: u8,
+    whole: bool,
 ) -> [Option<f64>; Priority::COUNT] {
     let (mut tx, mut rx) = (Side::default(), Side::default());
     let mut inexact = 0;
@@ -33,20 +34,20 @@ pub(super) fn asymmetries(
             Direction::Rx => &mut rx,
         };
         if let Some(window) = side.get_mut(track.priority().position()) {
-            *window = track.window();
+            *window = track.window(whole);
         }
         if track.basis() == Basis::Frames {
             inexact |= mask_of(track.priority());
         }
     }
     Priority::ALL.map(|priority| {
-        let mates = mates(priority, link);
         let exact = !has(inexact, priority);
+        let mates = if exact { mask_of(priority) } else { mates(priority, link) };
         has(shown, priority).then(|| between(&tx, &rx, mates, exact, link)).flatten()
     })
 }
 
-/// The mask of the priorities whose pause may be counted as this one's: those of its traffic class.
+/// The mask of the priorities whose frames may be counted as this one's: those of its traffic class.
 fn mates(priority: Priority, link: &LinkFacts) -> u8 {
     let Some(classes) = link.traffic_class else { return mask_of(priority) };
     let class_of = |own: Priority| classes.get(own.position());

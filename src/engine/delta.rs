@@ -15,6 +15,8 @@ pub enum Step {
     First,
     /// Grew by this much, in the plan's unit.
     By(u64),
+    /// Grew by this much, but the read before had no value: since a time that is longer ago.
+    Overdue(u64),
     /// Went backwards without a wrap.
     Reset,
     /// Stands at its maximum, so that growth cannot be seen.
@@ -24,13 +26,19 @@ pub enum Step {
 }
 
 impl Step {
-    /// The growth, where it is known.
+    /// The growth since the read before, where it is known.
     #[must_use]
     pub const fn growth(self) -> Option<u64> {
         match self {
             Self::By(growth) => Some(growth),
             _ => None,
         }
+    }
+
+    /// Whether it grew, since whenever.
+    #[must_use]
+    pub const fn has_grown(self) -> bool {
+        matches!(self, Self::By(1..) | Self::Overdue(1..))
     }
 }
 
@@ -104,7 +112,7 @@ impl Ledger {
     #[must_use]
     pub fn weight(&self) -> Option<u64> {
         let growths = self.past.iter().filter_map(|past| match past.step {
-            Step::By(growth) => Some(growth),
+            Step::By(growth) | Step::Overdue(growth) => Some(growth),
             _ => None,
         });
         Some(growths.fold(0_u64, u64::saturating_add)).filter(|weight| *weight > 0)
@@ -165,13 +173,14 @@ fn take(past: &mut Past, counter: &PlanCounter, reading: Reading, reset: bool) {
         past.step = Step::Missing;
         return;
     };
+    let grew = if past.readable { Step::By } else { Step::Overdue };
     past.step = match movement(past, counter, reading) {
         Movement::None => Step::First,
         _ if counter.width.saturates && value >= counter.width.max() => Step::Saturated,
-        Movement::Forwards(growth) => Step::By(growth),
+        Movement::Forwards(growth) => grew(growth),
         Movement::Wrapped { growth, lift } if !reset => {
             past.lifted = past.lifted.wrapping_add(lift);
-            Step::By(growth)
+            grew(growth)
         }
         Movement::Wrapped { .. } | Movement::Backwards => {
             past.lifted = 0;

@@ -88,7 +88,7 @@ fn a_gap_in_readings_is_bridged() {
     push(&mut ledger, &plan, &[Value(10)]);
     push(&mut ledger, &plan, &[Missing(Reason::Busy)]);
     push(&mut ledger, &plan, &[Value(15)]);
-    assert_eq!((ledger.step(0), totals(&ledger)), (Step::By(5), vec![Some(15)]));
+    assert_eq!((ledger.step(0), totals(&ledger)), (Step::Overdue(5), vec![Some(15)]));
 }
 
 #[test]

@@ -203,6 +203,20 @@ fn c34_mates_of_a_class_are_compared_by_their_highest() {
 }
 
 #[test]
+fn pause_time_of_a_mate_is_not_one_s_own() {
+    let mut nic = Nic::with(plan_of(Kind::Durations, &[3, 5], Freshness::Live));
+    nic.link.traffic_class = Some([0; 8]);
+    nic.link.lossless = Some(0b10_1000);
+    for _ in 0..1_200 {
+        nic.add(Quantity::PfcPauseFrames, Direction::Tx, 5, 3);
+        nic.add(Quantity::PfcPauseTime, Direction::Tx, 5, 1_000);
+        nic.sample(10 * MS);
+    }
+    let asymmetry = nic.summary().asymmetry;
+    assert_eq!((asymmetry[3], asymmetry[5]), (None, Some(1.0)));
+}
+
+#[test]
 fn c54_nothing_is_judged_without_carrier_or_across_a_change_of_speed() {
     let mut nic = Nic::new(Kind::Durations);
     nic.run(Direction::Rx, 1.0, 30);
@@ -252,12 +266,15 @@ fn a_counter_that_cannot_be_read_for_a_while_is_no_pause() {
     nic.run(Direction::Rx, 0.5, 100);
     let kept = nic.values.clone();
     nic.values.fill(Reading::Missing(Reason::Io));
-    nic.idle(5);
+    nic.idle(1);
     nic.values = kept;
+    // What it paused meanwhile shows up with the first value again.
+    nic.pause(Direction::Rx, 10 * MS, 0.5);
     nic.run(Direction::Rx, 0.5, 100);
     let figures = nic.figures(Direction::Rx);
-    assert!(near(figures.ratio, 0.5, 0.01), "{:?}", figures.ratio);
-    assert_eq!(nic.skipped(Skip::Missing), 5);
+    assert!(near(figures.ratio, 0.5, 1e-9), "{:?}", figures.ratio);
+    assert_eq!(figures.ratio_peak, Some(0.5), "the growth of two intervals is of none of them");
+    assert_eq!(nic.skipped(Skip::Missing), 2);
 }
 
 #[test]

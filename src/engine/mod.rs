@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use asymmetry::asymmetries;
 use pause::{LeftOut, Span, Track};
-use refresh::Refresh;
+use refresh::{Due, Refresh};
 
 use crate::model::{Direction, Index, LinkFacts, Monotonic, Plan, Priority, Quantity, Sample};
 
@@ -145,12 +145,16 @@ impl FeedEngine {
             track.gather(&self.ledger);
         }
         self.note_stalls(now, around.unix_seconds);
-        let span = self.refresh.note(now, around.interval, self.ledger.weight());
-        let Some(length) = span else {
-            for track in &mut self.tracks {
-                track.pass(now);
+        let length = match self.refresh.note(now, around.interval, self.ledger.weight()) {
+            Due::Span(length) => length,
+            Due::Later => {
+                self.tracks.iter_mut().for_each(|track| track.pass(now));
+                return;
             }
-            return;
+            Due::Nothing => {
+                self.tracks.iter_mut().for_each(|track| track.drop_gathered(now));
+                return;
+            }
         };
         let since = before.map_or(Duration::ZERO, |before| now.since(before));
         let nominal = around.interval.max(self.refresh.period().unwrap_or_default());
@@ -158,7 +162,8 @@ impl FeedEngine {
         if !verdict {
             self.count(Skip::Gap);
         }
-        let span = Span { now, length, verdict, link: around.link };
+        let doubt = self.refresh.doubt(around.interval);
+        let span = Span { now, length, doubt, verdict, link: around.link };
         let (mut missing, mut out_of_range) = (false, false);
         for track in &mut self.tracks {
             match track.judge(&self.settings, &span, around.unix_seconds) {
@@ -177,10 +182,7 @@ impl FeedEngine {
 
     /// The stall counters are of the port. The episode goes to the lossless priority that sends most pause.
     fn note_stalls(&mut self, now: Monotonic, unix_seconds: f64) {
-        let fired = self
-            .stalls
-            .iter()
-            .any(|place| self.ledger.step(*place).growth().is_some_and(|growth| growth > 0));
+        let fired = self.stalls.iter().any(|place| self.ledger.step(*place).has_grown());
         if !fired {
             return;
         }
@@ -230,15 +232,17 @@ impl FeedEngine {
     /// Copies the judged pause out; allocates only when a priority shows up for the first time.
     pub fn copy_pause(&self, summary: &mut PauseSummary) {
         let lossless = self.lossless();
+        // A refresh is never cut: what happened when in it is not known.
+        let whole = self.refresh.period().is_some();
         summary.tracks.clear();
         let mut shown = 0;
         for track in &self.tracks {
             if track.has_paused() || has(lossless, track.priority()) {
                 shown |= mask_of(track.priority());
-                summary.tracks.push(track.figures(self.link.speed));
+                summary.tracks.push(track.figures(self.link.speed, whole));
             }
         }
-        summary.asymmetry = asymmetries(&self.tracks, &self.link, shown);
+        summary.asymmetry = asymmetries(&self.tracks, &self.link, shown, whole);
         let exact = self.tracks.iter().any(|own| own.basis() == Basis::Duration);
         summary.basis = match (self.tracks.is_empty(), exact) {
             (true, _) => None,

@@ -63,7 +63,9 @@ pub(super) struct Span {
     pub(super) now: Monotonic,
     /// Its length.
     pub(super) length: Duration,
-    /// Whether storms may be judged on it.
+    /// How much older than their read values may be.
+    pub(super) doubt: Duration,
+    /// Whether a storm may be declared on it.
     pub(super) verdict: bool,
     /// The link during it.
     pub(super) link: LinkFacts,
@@ -158,10 +160,10 @@ impl Track {
         self.last_ratio
     }
 
-    /// Sums of the trailing window.
+    /// Sums of the trailing window; of whole spans on request.
     #[must_use]
-    pub(super) fn window(&self) -> Option<Sums> {
-        self.window.get()
+    pub(super) fn window(&self, whole: bool) -> Option<Sums> {
+        self.window.get(whole)
     }
 
     /// Takes the ledger's last steps in; to be judged later.
@@ -178,7 +180,11 @@ impl Track {
         if let Some(place) = self.places.frames {
             match ledger.step(place) {
                 Step::By(growth) => self.moved.frames = self.moved.frames.saturating_add(growth),
-                _ => self.moved.broken |= self.places.time.is_none(),
+                // Without them sent pause cannot be told from received pause.
+                _ => {
+                    let needed = self.places.time.is_none() || self.direction == Direction::Tx;
+                    self.moved.broken |= needed;
+                }
             }
         }
         if let Some(place) = self.places.traffic {
@@ -215,7 +221,8 @@ impl Track {
         } else {
             (self.bound(moved.frames, seconds, span.link.speed), true)
         };
-        let tolerance = 1.0 + RATIO_TOLERANCE + READ_JITTER_SECONDS / seconds;
+        let doubt = READ_JITTER_SECONDS + span.doubt.as_secs_f64();
+        let tolerance = 1.0 + RATIO_TOLERANCE + doubt / seconds;
         if exact && share.is_some_and(|share| share > tolerance) {
             self.leave_out(span.now);
             return Err(LeftOut::OutOfRange);
@@ -231,6 +238,8 @@ impl Track {
                 now: span.now,
                 span: span.length,
                 ratio,
+                paused: span.length.mul_f64(share),
+                doubt: span.doubt,
                 upper_bound,
                 evidence: evidence(moved.traffic, ratio, seconds, span.link.speed),
                 paused_before: self.paused_before,
@@ -308,7 +317,7 @@ impl Track {
         if verdict {
             self.storm.judge(settings, judged);
         } else {
-            self.storm.no_verdict();
+            self.storm.pass_gap(settings, judged);
         }
         self.date_storm(episodes, judged.now, unix_now);
     }
@@ -338,6 +347,13 @@ impl Track {
         self.pass(now);
     }
 
+    /// Drops what was gathered: it began at an unknown time.
+    pub(super) fn drop_gathered(&mut self, now: Monotonic) {
+        let moved = std::mem::take(&mut self.moved);
+        self.has_paused |= moved.frames > 0 || moved.paused_nanos > 0;
+        self.pass(now);
+    }
+
     /// Time passes without a judgement.
     pub(super) fn pass(&mut self, now: Monotonic) {
         self.window.expire(now);
@@ -355,10 +371,10 @@ impl Track {
         self.reach = 0.0;
     }
 
-    /// The figures now.
+    /// The figures now; those of the window of whole spans on request.
     #[must_use]
-    pub(super) fn figures(&self, speed: Option<BitsPerSecond>) -> PauseFigures {
-        let window = self.window.get();
+    pub(super) fn figures(&self, speed: Option<BitsPerSecond>, whole: bool) -> PauseFigures {
+        let window = self.window.get(whole);
         let exact = self.places.time.is_some();
         PauseFigures {
             priority: self.priority,

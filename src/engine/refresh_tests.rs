@@ -21,7 +21,7 @@ fn run(
         let value = value_at(at);
         let weight = before.map(|before| value - before).filter(|weight| *weight > 0);
         let now = Monotonic::ZERO.plus(at);
-        if let Some(span) = refresh.note(now, interval, weight) {
+        if let Due::Span(span) = refresh.note(now, interval, weight) {
             judged.push((at, span));
         }
         before = Some(value);
@@ -38,7 +38,8 @@ fn staircase(period: Duration) -> impl Fn(Duration) -> u64 {
 }
 
 fn catalogued(period: Duration) -> Refresh {
-    Refresh { catalogued: Some(period), period: Some(period), ..Refresh::default() }
+    let announced = Announced::Every(period);
+    Refresh { announced, period: Some(period), ..Refresh::default() }
 }
 
 #[test]
@@ -46,8 +47,11 @@ fn a_fresh_source_is_judged_at_each_read() {
     let mut refresh = Refresh::default();
     let judged = run(&mut refresh, 10 * MS, 500, |at| at.as_micros() as u64);
     assert_eq!(refresh.period(), None);
-    assert_eq!(judged.len(), 499);
+    assert_eq!(judged.len(), 498, "how old the first value was is not known");
     assert!(judged.iter().all(|(_, span)| *span == 10 * MS));
+    assert_eq!(refresh.doubt(10 * MS), Duration::ZERO);
+    let mut live = Refresh { announced: Announced::Live, ..Refresh::default() };
+    assert_eq!(run(&mut live, 10 * MS, 500, |at| at.as_micros() as u64).len(), 499);
 }
 
 #[test]
@@ -129,8 +133,7 @@ fn an_absence_of_our_own_is_judged_whole() {
     let mut refresh = catalogued(1_000 * MS);
     run(&mut refresh, 10 * MS, 200, staircase(1_000 * MS));
     let back = Monotonic::ZERO.plus(6_000 * MS);
-    let span = refresh.note(back, 10 * MS, Some(5_000_000)).unwrap();
-    assert!(span >= 4_900 * MS, "{span:?}");
+    assert_eq!(refresh.note(back, 10 * MS, Some(5_000_000)), Due::Span(5_000 * MS));
 }
 
 #[test]
@@ -138,6 +141,70 @@ fn a_refresh_read_half_done_is_judged_with_the_next() {
     let mut refresh = catalogued(1_000 * MS);
     run(&mut refresh, 10 * MS, 200, staircase(1_000 * MS));
     let at = |millis: u32| Monotonic::ZERO.plus(millis * MS);
-    assert!(refresh.note(at(2_000), 10 * MS, Some(500_000)).is_some());
-    assert_eq!(refresh.note(at(2_010), 10 * MS, Some(500_000)), None);
+    assert!(matches!(refresh.note(at(2_000), 10 * MS, Some(500_000)), Due::Span(_)));
+    assert_eq!(refresh.note(at(2_010), 10 * MS, Some(500_000)), Due::Later);
+}
+
+#[test]
+fn a_late_read_does_not_stretch_one_refresh_and_shrink_the_next() {
+    let mut refresh = catalogued(1_000 * MS);
+    let at = |millis: u32| Monotonic::ZERO.plus(millis * MS);
+    let mut spans = Vec::new();
+    let mut shown = 0;
+    for millis in (0..=9_900).step_by(100).filter(|millis| !(4_000..4_600).contains(millis)) {
+        let weight = (millis / 1_000 > shown).then_some(1_000_000);
+        shown = millis / 1_000;
+        if let Due::Span(span) = refresh.note(at(millis), 100 * MS, weight) {
+            spans.push(span);
+        }
+    }
+    assert_eq!(spans, vec![1_000 * MS; 8]);
+}
+
+#[test]
+fn a_period_that_is_a_little_off_keeps_to_the_reads() {
+    for period in [995, 1_005] {
+        let mut refresh = catalogued(1_000 * MS);
+        let judged = run(&mut refresh, 60 * MS, 2_000, staircase(period * MS));
+        let total: Duration = judged.iter().map(|(_, span)| *span).sum();
+        let last = judged.last().unwrap().0;
+        assert!(last.abs_diff(total + period * MS) <= 100 * MS, "{total:?} of {last:?}");
+        assert!(judged.iter().all(|(_, span)| span.abs_diff(period * MS) <= 60 * MS), "{judged:?}");
+    }
+}
+
+#[test]
+fn a_source_of_unknown_freshness_is_judged_at_its_jumps_from_the_beginning() {
+    for (period, interval) in [(100 * MS, MS), (100 * MS, 10 * MS), (250 * MS, 100 * MS)] {
+        let mut refresh = Refresh::default();
+        let judged = run(&mut refresh, interval, 3_000, staircase(period));
+        assert!(judged.first().unwrap().0 <= period * 3, "{judged:?}");
+        for (at, span) in judged {
+            assert!(span.abs_diff(period) < interval, "{span:?} judged at {at:?}");
+        }
+        let learned = refresh.period().unwrap();
+        assert!(learned.abs_diff(period) <= interval / 4, "{learned:?} for {period:?}");
+    }
+}
+
+#[test]
+fn a_fresh_source_of_unknown_freshness_that_falls_silent_is_judged_soon() {
+    let mut refresh = Refresh::default();
+    let judged = run(&mut refresh, 10 * MS, 200, |at| at.min(1_000 * MS).as_micros() as u64);
+    let calm: Vec<Duration> =
+        judged.iter().filter(|(at, _)| *at > 1_000 * MS).map(|(_, span)| *span).collect();
+    assert_eq!(calm.first(), Some(&(20 * MS)), "one repeat says nothing yet");
+    assert!(calm.iter().skip(1).all(|span| *span == 10 * MS), "{calm:?}");
+}
+
+#[test]
+fn reads_as_slow_as_the_refresh_leave_doubt() {
+    let mut refresh = Refresh::default();
+    // Each tenth read comes a little early and sees nothing new.
+    let at = |tick: u32| Monotonic::ZERO.plus(100 * MS * tick);
+    for tick in 0..30 {
+        let weight = (tick % 10 != 9).then_some(1_000_000);
+        refresh.note(at(tick), 100 * MS, weight);
+    }
+    assert_eq!((refresh.period(), refresh.doubt(100 * MS)), (None, 150 * MS));
 }

@@ -59,6 +59,10 @@ pub(super) struct Judged {
     pub span: Duration,
     /// Share of the span that was paused, or an upper bound of it.
     pub ratio: f64,
+    /// Paused time that was counted over the span: more than the span where the value before was an old one.
+    pub paused: Duration,
+    /// How much older than their read values may be.
+    pub doubt: Duration,
     /// Whether the ratio is only an upper bound, which needs evidence to mean anything.
     pub upper_bound: bool,
     /// What the traffic says.
@@ -70,8 +74,42 @@ pub(super) struct Judged {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Calm,
-    Suspect { since: Monotonic, time: Duration, samples: u32 },
+    Suspect(Suspicion),
     Storm { quiet: Duration },
+}
+
+/// Suspect samples in a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Suspicion {
+    since: Monotonic,
+    time: Duration,
+    paused: Duration,
+    samples: u32,
+}
+
+/// A sample that counts old values can show this much less than was paused and still begin a suspicion.
+const LEAST_DOUBTFUL_RATIO: f64 = 0.5;
+
+impl Suspicion {
+    /// What a sample begins, if it is suspect by itself.
+    fn begin(settings: &StormSettings, judged: &Judged) -> Option<Self> {
+        let doubtful = !judged.doubt.is_zero() && judged.ratio >= LEAST_DOUBTFUL_RATIO;
+        if judged.ratio < settings.suspect_ratio && !doubtful {
+            return None;
+        }
+        let time = judged.span + judged.paused_before;
+        let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let since = Monotonic::from_nanos(judged.now.as_nanos().saturating_sub(nanos));
+        Some(Self { since, time, paused: judged.paused + judged.paused_before, samples: 1 })
+    }
+
+    /// Whether all of it may have been paused, with the sample that came last.
+    fn is_held(&self, settings: &StormSettings, judged: &Judged) -> bool {
+        let free = self.time.saturating_sub(self.paused);
+        let may_be_old =
+            self.time.mul_f64(1.0 - settings.suspect_ratio.clamp(0.0, 1.0)) + judged.doubt;
+        judged.ratio >= settings.suspect_ratio || (!judged.doubt.is_zero() && free <= may_be_old)
+    }
 }
 
 /// The storm state of one priority and direction.
@@ -118,7 +156,7 @@ impl Storm {
     pub(super) fn judge(&mut self, settings: &StormSettings, judged: &Judged) {
         match self.phase {
             Phase::Storm { quiet } => self.go_on(settings, judged, quiet),
-            Phase::Calm | Phase::Suspect { .. } => self.suspect(settings, judged),
+            Phase::Calm | Phase::Suspect(_) => self.suspect(settings, judged),
         }
     }
 
@@ -128,24 +166,36 @@ impl Storm {
             Evidence::Unknown => !judged.upper_bound,
             Evidence::Contradicts => false,
         };
-        if judged.ratio < settings.suspect_ratio || !certain {
+        if !certain {
             self.phase = Phase::Calm;
             return;
         }
-        let (since, time, samples) = if let Phase::Suspect { since, time, samples } = self.phase {
-            (since, time + judged.span, samples + 1)
-        } else {
-            let time = judged.span + judged.paused_before;
-            let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-            let since = judged.now.as_nanos().saturating_sub(nanos);
-            (Monotonic::from_nanos(since), time, 1)
+        let joined = self.joined(judged).filter(|own| own.is_held(settings, judged));
+        let Some(suspicion) = joined.or_else(|| Suspicion::begin(settings, judged)) else {
+            self.phase = Phase::Calm;
+            return;
         };
-        if time >= settings.detection && samples >= settings.least_samples {
+        let Suspicion { since, time, paused, samples } = suspicion;
+        // Where values may be old, the pause itself must have been counted, too.
+        let counted = judged.doubt.is_zero()
+            || paused >= settings.detection.mul_f64(settings.suspect_ratio.clamp(0.0, 1.0));
+        if time >= settings.detection && samples >= settings.least_samples && counted {
             self.begin(since);
             self.time += time;
         } else {
-            self.phase = Phase::Suspect { since, time, samples };
+            self.phase = Phase::Suspect(suspicion);
         }
+    }
+
+    /// The present suspicion with one more sample.
+    fn joined(&self, judged: &Judged) -> Option<Suspicion> {
+        let Phase::Suspect(own) = self.phase else { return None };
+        Some(Suspicion {
+            time: own.time + judged.span,
+            paused: own.paused + judged.paused,
+            samples: own.samples + 1,
+            ..own
+        })
     }
 
     fn go_on(&mut self, settings: &StormSettings, judged: &Judged, quiet: Duration) {
@@ -169,13 +219,23 @@ impl Storm {
     pub(super) fn stalled(&mut self, now: Monotonic) {
         match self.phase {
             Phase::Storm { .. } => self.phase = Phase::Storm { quiet: Duration::ZERO },
-            Phase::Calm | Phase::Suspect { .. } => self.begin(now),
+            Phase::Calm | Phase::Suspect(_) => self.begin(now),
+        }
+    }
+
+    /// A sample after a long gap. It begins no storm and lends a suspicion no time, but does not end one either if
+    /// all of it was paused.
+    pub(super) fn pass_gap(&mut self, settings: &StormSettings, judged: &Judged) {
+        match self.phase {
+            Phase::Storm { quiet } => self.go_on(settings, judged, quiet),
+            Phase::Suspect(_) if judged.ratio >= settings.suspect_ratio => {}
+            Phase::Calm | Phase::Suspect(_) => self.phase = Phase::Calm,
         }
     }
 
     /// An interval could not be judged: suspicion ends, a storm goes on.
     pub(super) fn no_verdict(&mut self) {
-        if matches!(self.phase, Phase::Suspect { .. }) {
+        if matches!(self.phase, Phase::Suspect(_)) {
             self.phase = Phase::Calm;
         }
     }

@@ -8,18 +8,22 @@ struct Run {
     storm: Storm,
     now: Monotonic,
     before: Duration,
+    doubt: Duration,
 }
 
 impl Run {
     fn new() -> Self {
         let now = Monotonic::from_nanos(1_000_000_000);
-        Self { storm: Storm::new(), now, before: Duration::ZERO }
+        Self { storm: Storm::new(), now, before: Duration::ZERO, doubt: Duration::ZERO }
     }
 
     fn sample(&mut self, span: Duration, ratio: f64, evidence: Evidence, upper_bound: bool) {
         self.now = self.now.plus(span);
         let (now, paused_before) = (self.now, self.before);
-        let judged = Judged { now, span, ratio, upper_bound, evidence, paused_before };
+        let paused = span.mul_f64(ratio);
+        let doubt = self.doubt;
+        let judged =
+            Judged { now, span, ratio, paused, doubt, upper_bound, evidence, paused_before };
         self.storm.judge(&StormSettings::default(), &judged);
         self.before = span.mul_f64(ratio);
     }

@@ -1,6 +1,7 @@
 //! Fixed trailing windows, so that two Prometheus servers scraping the same exporter see the same.
 //!
-//! Sums run over judged time only: what could not be judged is neither pause nor calm.
+//! Sums run over judged time only: what could not be judged is neither pause nor calm. Samples seldom lie just where
+//! the window begins, so the span that reaches across is cut in proportion.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -19,6 +20,17 @@ pub(super) struct Sums {
 }
 
 impl Sums {
+    /// Cuts `share` of the time since `earlier` off, and the pause in it. Frames stay, so that a bound made of them
+    /// stays one.
+    fn cut(self, earlier: Self, share: f64) -> Self {
+        let part = |now: u64, then: u64| then.wrapping_add(scaled(now.wrapping_sub(then), share));
+        Self {
+            judged_nanos: part(self.judged_nanos, earlier.judged_nanos),
+            paused_nanos: part(self.paused_nanos, earlier.paused_nanos),
+            frames: earlier.frames,
+        }
+    }
+
     const fn since(self, earlier: Self) -> Self {
         Self {
             judged_nanos: self.judged_nanos.wrapping_sub(earlier.judged_nanos),
@@ -36,13 +48,13 @@ pub(super) struct TrailingSums {
     spacing: Duration,
     /// Points at least `spacing` apart; the first is the window's start.
     points: VecDeque<(Monotonic, Sums)>,
-    /// The first point's sums.
-    first: Sums,
     /// When a point is due.
     due: Monotonic,
     /// When the second point has left the window, so that the first can go.
     turns: Option<Monotonic>,
     latest: Option<(Monotonic, Sums)>,
+    /// The window's end.
+    now: Monotonic,
 }
 
 /// Points in a window; two more are at its edges.
@@ -56,10 +68,10 @@ impl TrailingSums {
             length,
             spacing: length / POINTS,
             points: VecDeque::with_capacity(POINTS as usize + 3),
-            first: Sums::default(),
             due: Monotonic::ZERO,
             turns: None,
             latest: None,
+            now: Monotonic::ZERO,
         }
     }
 
@@ -76,6 +88,7 @@ impl TrailingSums {
 
     /// Lets what lies before the window go, though nothing new came.
     pub(super) fn expire(&mut self, now: Monotonic) {
+        self.now = now;
         while self.turns.is_some_and(|at| now >= at) {
             self.points.pop_front();
             self.note_edge();
@@ -89,17 +102,37 @@ impl TrailingSums {
     }
 
     fn note_edge(&mut self) {
-        self.first = self.points.front().map(|(_, sums)| *sums).unwrap_or_default();
         self.turns = self.points.get(1).map(|(at, _)| at.plus(self.length));
     }
 
-    /// The sums within the window; none while no time in it was judged.
+    /// The sums within the window; none while no time in it was judged. With `whole` the span that reaches across
+    /// the window's beginning is in it as a whole.
     #[must_use]
-    pub(super) fn get(&self) -> Option<Sums> {
+    pub(super) fn get(&self, whole: bool) -> Option<Sums> {
+        let (began, first) = *self.points.front()?;
         let (_, latest) = self.latest?;
-        let sums = latest.since(self.first);
+        let (ended, next) = self.points.get(1).copied().or(self.latest)?;
+        let before = self.now.since(began).saturating_sub(self.length);
+        let crossing = ended.since(began);
+        let first = if whole || before.is_zero() || before >= crossing {
+            first
+        } else {
+            next.cut(first, before.as_secs_f64() / crossing.as_secs_f64())
+        };
+        let sums = latest.since(first);
         (sums.judged_nanos > 0).then_some(sums)
     }
+}
+
+/// A share of a span of nanoseconds; spans in a window are far below 2^53 ns.
+#[allow(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a share between 0 and 1 of a positive whole number"
+)]
+fn scaled(nanos: u64, share: f64) -> u64 {
+    (nanos as f64 * share).round() as u64
 }
 
 /// The highest value of a trailing minute, by the second.
@@ -188,22 +221,35 @@ mod tests {
             let millis = tick * 10;
             window.push(at(millis), sums(millis, millis.saturating_sub(30_000) / 2));
         }
-        let got = window.get().unwrap();
-        assert!(got.judged_nanos.abs_diff(10_000_000_000) <= 100_000_000, "{got:?}");
-        assert!(got.paused_nanos.abs_diff(5_000_000_000) <= 50_000_000, "{got:?}");
+        let got = window.get(false).unwrap();
+        assert_eq!((got.judged_nanos, got.paused_nanos), (10_000_000_000, 5_000_000_000));
+        let whole = window.get(true).unwrap();
+        assert!(whole.judged_nanos.abs_diff(10_000_000_000) <= 100_000_000, "{whole:?}");
         assert_eq!(window.points.capacity(), capacity, "nothing was allocated on the way");
+    }
+
+    #[test]
+    fn a_span_across_the_beginning_is_cut_in_proportion_but_for_its_frames() {
+        let mut window = TrailingSums::new(Duration::from_secs(10));
+        window.push(at(0), sums(0, 0));
+        window.push(at(800), sums(800, 400));
+        window.push(at(10_200), sums(10_200, 400));
+        let got = window.get(false).unwrap();
+        assert_eq!((got.judged_nanos, got.paused_nanos), (10_000_000_000, 300_000_000));
+        assert_eq!(got.frames, 400);
+        assert_eq!(window.get(true).unwrap().judged_nanos, 10_200_000_000);
     }
 
     #[test]
     fn a_window_without_judged_time_is_empty() {
         let mut window = TrailingSums::new(Duration::from_secs(10));
-        assert_eq!(window.get(), None);
+        assert_eq!(window.get(false), None);
         window.push(at(0), sums(0, 0));
-        assert_eq!(window.get(), None);
+        assert_eq!(window.get(false), None);
         window.push(at(10), sums(10, 5));
-        assert_eq!(window.get().unwrap().paused_nanos, 5_000_000);
+        assert_eq!(window.get(false).unwrap().paused_nanos, 5_000_000);
         window.expire(at(10_011));
-        assert_eq!(window.get(), None);
+        assert_eq!(window.get(false), None);
     }
 
     #[test]

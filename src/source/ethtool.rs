@@ -30,6 +30,14 @@ pub trait StatisticsCalls: Send {
     /// # Errors
     /// The kernel's errno.
     fn values(&mut self, device: &str, count: u32) -> Result<(u32, &[u64]), Errno>;
+    /// See [`EthtoolSocket::index`]. A stand-in that has one device only need not say.
+    ///
+    /// # Errors
+    /// The kernel's errno.
+    fn index(&self, device: &str) -> Result<u32, Errno> {
+        let _ = device;
+        Ok(0)
+    }
 }
 
 /// The kernel itself.
@@ -62,6 +70,10 @@ impl StatisticsCalls for KernelCalls {
         let given = self.socket.statistics(device, count, &mut self.request)?;
         Ok((given, self.request.values()))
     }
+
+    fn index(&self, device: &str) -> Result<u32, Errno> {
+        self.socket.index(device)
+    }
 }
 
 /// Whether the kernel compares the caller's count with the driver's.
@@ -77,6 +89,8 @@ enum CountCheck {
 pub struct EthtoolStatistics<C> {
     calls: C,
     device: String,
+    /// The netdev's number when its names were first read.
+    index: Option<u32>,
     count: u32,
     check: CountCheck,
 }
@@ -85,11 +99,22 @@ impl<C: StatisticsCalls> EthtoolStatistics<C> {
     /// The statistics of `device`, by name; nothing is read yet.
     #[must_use]
     pub const fn new(calls: C, device: String) -> Self {
-        Self { calls, device, count: 0, check: CountCheck::NotProbed }
+        Self { calls, device, index: None, count: 0, check: CountCheck::NotProbed }
     }
 
     fn error(&self, call: &str, errno: Errno) -> SourceError {
         SourceError::Kernel { call: format!("{call} {}", self.device), errno }
+    }
+
+    /// A name can pass to another device, whose counters must not go on from those of the first.
+    fn is_the_same_device(&mut self) -> Result<(), SourceError> {
+        let now = self.calls.index(&self.device);
+        let now = now.map_err(|errno| self.error("SIOCGIFINDEX", errno))?;
+        if *self.index.get_or_insert(now) == now {
+            Ok(())
+        } else {
+            Err(self.error("SIOCGIFINDEX", Errno::NODEV))
+        }
     }
 
     /// Asks for one value more than there is: only a kernel that checks answers with none.
@@ -111,6 +136,7 @@ fn name_of(slot: &[u8; NAME_SLOT]) -> String {
 
 impl<C: StatisticsCalls> CounterSet for EthtoolStatistics<C> {
     fn names(&mut self) -> Result<Vec<String>, SourceError> {
+        self.is_the_same_device()?;
         let count = match self.calls.count(&self.device) {
             Ok(count) if count <= MOST_STATISTICS => count,
             Ok(count) => return Err(SourceError::Nonsense(format!("{count} statistics"))),

@@ -10,6 +10,7 @@ struct FakeKernel {
     values: Vec<u64>,
     checks_the_count: bool,
     fails: Option<Errno>,
+    index: u32,
     reply: Vec<u64>,
 }
 
@@ -21,11 +22,22 @@ impl FakeKernel {
             slot
         });
         let values = (1..=names.len() as u64).map(|number| number * 1_000 + 7).collect();
-        Self { names: slots.collect(), values, checks_the_count, fails: None, reply: Vec::new() }
+        Self {
+            names: slots.collect(),
+            values,
+            checks_the_count,
+            fails: None,
+            index: 7,
+            reply: Vec::new(),
+        }
     }
 }
 
 impl StatisticsCalls for FakeKernel {
+    fn index(&self, _device: &str) -> Result<u32, Errno> {
+        Ok(self.index)
+    }
+
     fn count(&self, _device: &str) -> Result<u32, Errno> {
         self.fails.map_or(Ok(self.names.len() as u32), Err)
     }
@@ -129,4 +141,14 @@ fn a_position_outside_the_set_is_missing() {
     let mut readings = [Reading::Value(0); 1];
     set.read(&[9], &mut readings).unwrap();
     assert_eq!(readings, [Reading::Missing(Reason::NamesChanged)]);
+}
+
+#[test]
+fn another_device_of_the_same_name_is_not_gone_on_with() {
+    let mut set = set_of(&[b"a"], true);
+    assert_eq!(set.names().unwrap(), ["a"]);
+    set.calls.index = 8;
+    for _ in 0..2 {
+        assert_eq!(set.names().unwrap_err().reason(), Reason::Gone);
+    }
 }

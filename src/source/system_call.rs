@@ -126,6 +126,14 @@ impl EthtoolSocket {
         Ok(Self { socket })
     }
 
+    /// `SIOCGIFINDEX`: the number of the netdev that has this name now. Takes no rtnl.
+    ///
+    /// # Errors
+    /// `ENODEV` where there is none.
+    pub fn index(&self, device: &str) -> Result<u32, Errno> {
+        rustix::net::netdevice::name_to_index(&self.socket, device)
+    }
+
     /// Issues the request in `request` for `device`.
     ///
     /// The caller has made `request` large enough for the largest reply to its command.

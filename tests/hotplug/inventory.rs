@@ -6,10 +6,9 @@ use std::fs;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use crate::alone;
 use crate::exporter::{Exporter, Scrape, named_statistics};
-use crate::network_namespace::{
-    add_veth, attempt, in_namespace, ip, receive_packets, tell_skipped,
-};
+use crate::network_namespace::{add_veth, attempt, ip, receive_packets, tell_skipped};
 
 /// Devices of an information metric, with one of its labels.
 fn labels(scrape: &Scrape, metric: &str, label: &str) -> BTreeMap<String, String> {
@@ -45,7 +44,7 @@ fn assert_counted_once(exporter: &Exporter, upper: &str) {
 
 #[test]
 fn c43_a_bridge_is_told_from_its_ports_and_repeats_none_of_their_counters() {
-    in_namespace("bridge", |namespace| {
+    alone("bridge", |namespace| {
         add_ports();
         ip("link add veth-bridge type bridge");
         ip("link set veth1 master veth-bridge");
@@ -77,8 +76,8 @@ fn c43_a_bridge_is_told_from_its_ports_and_repeats_none_of_their_counters() {
 
 #[test]
 fn c46_a_bond_and_its_members_each_count_for_themselves() {
-    in_namespace("bond", |namespace| {
-        if !add_link("veth-bond type bond mode active-backup") {
+    alone("bond", |namespace| {
+        if !add_link("bond", "veth-bond type bond mode active-backup") {
             return;
         }
         add_ports();
@@ -108,9 +107,9 @@ fn c46_a_bond_and_its_members_each_count_for_themselves() {
 
 #[test]
 fn c43_a_vlan_is_told_from_the_port_below_it() {
-    in_namespace("vlan", |namespace| {
+    alone("vlan", |namespace| {
         add_ports();
-        if !add_link("link veth2 name veth2.100 type vlan id 100") {
+        if !add_link("vlan", "link veth2 name veth2.100 type vlan id 100") {
             return;
         }
         let exporter = Exporter::start(namespace, &["--device.exclude", ".*-peer"]);
@@ -121,11 +120,11 @@ fn c43_a_vlan_is_told_from_the_port_below_it() {
 }
 
 /// Adds a link, unless the kernel was built without its kind, which no set-up can change.
-fn add_link(arguments: &str) -> bool {
+fn add_link(kind: &str, arguments: &str) -> bool {
     let added = attempt("ip", &format!("link add {arguments}"));
     let lacking = added.as_ref().is_err_and(|said| said.contains("Unknown device type"));
     if lacking {
-        tell_skipped(arguments, "this kernel has no such links");
+        tell_skipped(kind, "this kernel has no such links");
     } else {
         added.unwrap();
     }
@@ -134,7 +133,7 @@ fn add_link(arguments: &str) -> bool {
 
 #[test]
 fn a_thousand_links_that_nobody_asked_for_cost_nothing() {
-    in_namespace("crowd", |namespace| {
+    alone("crowd", |namespace| {
         add_veth("veth0", 4);
         let wanted = "veth0|veth0-peer";
         let (alone, _) = cost(&Exporter::start_on(namespace, wanted));
@@ -176,6 +175,7 @@ fn cost(exporter: &Exporter) -> (f64, Scrape) {
     std::thread::sleep(Duration::from_millis(500));
     let (before, since) = (exporter.processor_time(), Instant::now());
     std::thread::sleep(Duration::from_secs(3));
-    let share = (exporter.processor_time() - before).as_secs_f64() / since.elapsed().as_secs_f64();
+    let share =
+        exporter.processor_time().abs_diff(before).as_secs_f64() / since.elapsed().as_secs_f64();
     (share, exporter.scrape())
 }

@@ -87,7 +87,7 @@ fn c74_a_priority_that_an_agent_switches_off_is_off_in_the_next_scrape() {
         rtnl_budget: 0.1,
         storm: StormSettings::default(),
         raw: RawSelection::default(),
-        discovery_period: Duration::from_secs(60),
+        discovery_period: Duration::from_mins(1),
         recorder: None,
     };
     let board = Arc::new(Board::default());

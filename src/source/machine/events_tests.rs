@@ -108,7 +108,7 @@ fn links_that_nobody_looks_at_cause_no_work() {
 }
 
 #[test]
-fn c20_a_device_that_is_renamed_out_of_the_filter_moves_what_was_its_name() {
+fn a_device_that_is_renamed_out_of_the_filter_moves_what_was_its_name() {
     let watcher = watcher(&[(3, "rail0"), (4, "rail1")]);
     let (old, other) = (epoch_of(&watcher, "rail0"), epoch_of(&watcher, "rail1"));
     assert!(concerns(&watcher, &of_link(link::NEW, 3, "other0")));

@@ -41,7 +41,9 @@ pub fn family(socket: &mut NetlinkSocket, name: &str) -> Result<Family, NetlinkE
     found.ok_or(NetlinkError::Nonsense)
 }
 
-fn parse(payload: &[u8]) -> Option<Family> {
+/// A family, as the controller describes it; none where the bytes hold none.
+#[must_use]
+pub fn parse(payload: &[u8]) -> Option<Family> {
     let attributes = Attributes::new(payload.get(HEADER..)?);
     let id = attributes.get(FAMILY_ID)?.as_u16()?;
     let groups = attributes.get(GROUPS);

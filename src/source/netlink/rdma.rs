@@ -102,7 +102,7 @@ impl RdmaSocket {
         let mut devices = Vec::new();
         self.socket.dump(GET, &[], &mut |part| match part {
             Dumped::Begin => devices.clear(),
-            Dumped::Object(payload) => devices.extend(device(payload)),
+            Dumped::Object(payload) => devices.extend(parse_device(payload)),
         })?;
         Ok(devices)
     }
@@ -116,7 +116,7 @@ impl RdmaSocket {
         let body = RequestBody::default().number(DEV_INDEX, device_index);
         self.socket.dump(PORT_GET, body.bytes(), &mut |part| match part {
             Dumped::Begin => ports.clear(),
-            Dumped::Object(payload) => ports.extend(port(payload)),
+            Dumped::Object(payload) => ports.extend(parse_port(payload)),
         })?;
         Ok(ports)
     }
@@ -142,7 +142,7 @@ impl RdmaSocket {
         request: &RequestBody,
         each: &mut dyn FnMut(&str, u64),
     ) -> Result<(), NetlinkError> {
-        self.socket.ask(STAT_GET, request.bytes(), |payload| statistics(payload, each))
+        self.socket.ask(STAT_GET, request.bytes(), |payload| parse_statistics(payload, each))
     }
 
     /// Counters that the driver can switch on and off, with their state.
@@ -153,7 +153,7 @@ impl RdmaSocket {
         &mut self,
         request: &RequestBody,
     ) -> Result<Vec<OptionalCounter>, NetlinkError> {
-        self.socket.ask(STAT_GET_STATUS, request.bytes(), optional_counters)
+        self.socket.ask(STAT_GET_STATUS, request.bytes(), parse_optional_counters)
     }
 
     /// Whether counters are bound to queue pairs, which makes each read of the port's statistics ask the device
@@ -180,7 +180,9 @@ pub fn statistics_request(device_index: u32, port: u32) -> RequestBody {
     RequestBody::default().number(DEV_INDEX, device_index).number(PORT_INDEX, port)
 }
 
-fn device(payload: &[u8]) -> Option<RdmaDevice> {
+/// An RDMA device, of a dump; none where the bytes hold none.
+#[must_use]
+pub fn parse_device(payload: &[u8]) -> Option<RdmaDevice> {
     let mut device = RdmaDevice::default();
     for attribute in Attributes::new(payload) {
         match attribute.kind {
@@ -195,7 +197,9 @@ fn device(payload: &[u8]) -> Option<RdmaDevice> {
     (!device.name.is_empty()).then_some(device)
 }
 
-fn port(payload: &[u8]) -> Option<RdmaPortState> {
+/// A port, of a dump; none where the bytes hold none.
+#[must_use]
+pub fn parse_port(payload: &[u8]) -> Option<RdmaPortState> {
     let mut port = RdmaPortState::default();
     for attribute in Attributes::new(payload) {
         match attribute.kind {
@@ -209,8 +213,9 @@ fn port(payload: &[u8]) -> Option<RdmaPortState> {
     (port.port > 0).then_some(port)
 }
 
-/// Walks the counters of a reply. A counter without a name or a value is passed over.
-fn statistics(payload: &[u8], each: &mut dyn FnMut(&str, u64)) {
+/// Hands each counter's name and value of a reply to `each`, in the driver's order. A counter without a name or a
+/// value is passed over.
+pub fn parse_statistics(payload: &[u8], each: &mut dyn FnMut(&str, u64)) {
     let Some(counters) = Attributes::new(payload).get(HWCOUNTERS) else { return };
     for entry in counters.nested().filter(|own| own.kind == HWCOUNTER_ENTRY) {
         let (mut name, mut value) = (None, None);
@@ -227,7 +232,9 @@ fn statistics(payload: &[u8], each: &mut dyn FnMut(&str, u64)) {
     }
 }
 
-fn optional_counters(payload: &[u8]) -> Vec<OptionalCounter> {
+/// The counters of a reply that can be switched on and off.
+#[must_use]
+pub fn parse_optional_counters(payload: &[u8]) -> Vec<OptionalCounter> {
     let counters = Attributes::new(payload).get(HWCOUNTERS);
     let entries = counters.iter().flat_map(Attribute::nested);
     let optional = entries.filter(|own| own.kind == HWCOUNTER_ENTRY).filter_map(|entry| {

@@ -21,7 +21,7 @@ fn reply(entries: &[RequestBody]) -> Vec<u8> {
 
 fn read(payload: &[u8]) -> Vec<(String, u64)> {
     let mut all = Vec::new();
-    statistics(payload, &mut |name, value| all.push((name.to_owned(), value)));
+    parse_statistics(payload, &mut |name, value| all.push((name.to_owned(), value)));
     all
 }
 
@@ -67,8 +67,8 @@ fn devices_and_ports() {
         firmware: "28.43.1000".to_owned(),
         protocol: "roce".to_owned(),
     };
-    assert_eq!(device(body.bytes()), Some(expected));
-    assert_eq!(device(&[]), None);
+    assert_eq!(parse_device(body.bytes()), Some(expected));
+    assert_eq!(parse_device(&[]), None);
     let body = RequestBody::default()
         .number(PORT_INDEX, 1)
         .attribute(PORT_STATE, &[4])
@@ -80,13 +80,13 @@ fn devices_and_ports() {
         netdev_index: Some(12),
         netdev: Some("rail0".to_owned()),
     };
-    assert_eq!(port(body.bytes()), Some(expected));
+    assert_eq!(parse_port(body.bytes()), Some(expected));
 }
 
 #[test]
 fn c15_a_netdev_in_another_namespace_is_not_invented() {
     let body = RequestBody::default().number(PORT_INDEX, 1).attribute(PORT_STATE, &[1]);
-    let port = port(body.bytes()).unwrap();
+    let port = parse_port(body.bytes()).unwrap();
     assert_eq!((port.netdev_index, port.netdev, port.active), (None, None, Some(false)));
 }
 
@@ -99,7 +99,7 @@ fn optional_counters_say_whether_they_are_on() {
     let payload = reply(&[fixed, optional("cc_rx_cnp_pkts", 1), optional("cc_tx_cnp_pkts", 0)]);
     let named = |name: &str, enabled| OptionalCounter { name: name.to_owned(), enabled };
     assert_eq!(
-        optional_counters(&payload),
+        parse_optional_counters(&payload),
         [named("cc_rx_cnp_pkts", true), named("cc_tx_cnp_pkts", false)]
     );
 }
@@ -114,8 +114,8 @@ fn without_rdma_no_socket_is_opened() {
 #[test]
 fn any_bytes_are_survived() {
     proptest::proptest!(|(bytes: Vec<u8>)| {
-        let _ = (device(&bytes), port(&bytes), optional_counters(&bytes), read(&bytes));
+        let _ = (parse_device(&bytes), parse_port(&bytes), parse_optional_counters(&bytes), read(&bytes));
         let nested = RequestBody::default().attribute(HWCOUNTERS, &bytes);
-        let _ = (read(nested.bytes()), optional_counters(nested.bytes()));
+        let _ = (read(nested.bytes()), parse_optional_counters(nested.bytes()));
     });
 }

@@ -151,11 +151,12 @@ pub struct PauseEdge {
 #[derive(Clone, Debug)]
 pub struct EdgeRing {
     edges: VecDeque<PauseEdge>,
+    count: u64,
 }
 
 impl EdgeRing {
     pub(super) fn new() -> Self {
-        Self { edges: VecDeque::with_capacity(EDGES_KEPT) }
+        Self { edges: VecDeque::with_capacity(EDGES_KEPT), count: 0 }
     }
 
     pub(super) fn push(&mut self, edge: PauseEdge) {
@@ -163,6 +164,19 @@ impl EdgeRing {
             self.edges.pop_front();
         }
         self.edges.push_back(edge);
+        self.count += 1;
+    }
+
+    /// All edges that there have been, forgotten ones included.
+    #[must_use]
+    pub const fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// What came after the first `seen` edges, oldest first. Some is missing when more than [`EDGES_KEPT`] did.
+    pub fn since(&self, seen: u64) -> impl Iterator<Item = &PauseEdge> {
+        let new = usize::try_from(self.count.saturating_sub(seen)).unwrap_or(usize::MAX);
+        self.edges.range(self.edges.len().saturating_sub(new)..)
     }
 
     /// Oldest first.
@@ -216,5 +230,9 @@ mod tests {
         }
         assert_eq!(ring.iter().count(), EDGES_KEPT);
         assert_eq!(ring.iter().next().unwrap().at, Monotonic::from_nanos(3));
+        let last = ring.count();
+        assert_eq!(ring.since(last).count(), 0);
+        assert_eq!(ring.since(last - 2).next().unwrap().at, Monotonic::from_nanos(last - 2));
+        assert_eq!(ring.since(0).count(), EDGES_KEPT, "three are forgotten");
     }
 }

@@ -1,0 +1,210 @@
+//! What is done with each target's bytes. The fuzzer and the tests over the corpora run the same.
+
+use std::fs;
+use std::hint::black_box;
+use std::path::PathBuf;
+use std::sync::{Arc, LazyLock};
+
+use roce_exporter::catalogue::{Catalogue, RawSelection, Table, ethtool_text};
+use roce_exporter::config::{Settings, parse_from};
+use roce_exporter::export::Format;
+use roce_exporter::model::{Plan, Reading, Sample};
+use roce_exporter::record::{Event, Reader};
+use roce_exporter::source::netlink::{Attributes, Messages, dcb, generic, link, rdma};
+use roce_exporter::source::{
+    EthtoolStatistics, KeptFile, NAME_SLOT, PlanRules, PlannedSource, StatisticsCalls,
+    monotonic_now,
+};
+use rustix::io::Errno;
+use tempfile::TempDir;
+
+static CATALOGUE: LazyLock<Arc<Catalogue>> =
+    LazyLock::new(|| Arc::new(Catalogue::embedded().expect("the shipped tables are good")));
+
+/// Drivers whose names are matched, picked by a byte.
+const DRIVERS: [&str; 6] = ["mlx5_core", "ice", "bnxt_en", "i40e", "ionic", "hns3"];
+
+/// A datagram: messages, what kind they are, and attributes within attributes.
+pub fn netlink_messages(bytes: &[u8]) {
+    let mut total = 0;
+    for message in Messages::new(bytes) {
+        black_box((message.kind(), message.is_part(), message.is_interrupted()));
+        total += message.payload.len();
+        walk(Attributes::new(message.payload), 8);
+    }
+    assert!(total <= bytes.len());
+}
+
+fn walk(attributes: Attributes<'_>, depth: u32) {
+    for attribute in attributes {
+        black_box((attribute.as_u8(), attribute.as_u16(), attribute.as_u32(), attribute.as_u64()));
+        assert!(attribute.as_text().is_none_or(|text| !text.contains('\0')));
+        if depth > 0 {
+            walk(attribute.nested(), depth - 1);
+        }
+    }
+}
+
+/// The payload of a DCB message.
+pub fn netlink_dcb(bytes: &[u8]) {
+    let Some((_, dcb)) = dcb::parse(bytes) else { return };
+    if let Some(dscp) = &dcb.dscp {
+        assert!(
+            dscp.is_sorted_by(|one, next| one.0 < next.0)
+                && dscp.iter().all(|(code, _)| *code < 64)
+        );
+    }
+}
+
+/// The payload of a link message.
+pub fn netlink_link(bytes: &[u8]) {
+    assert!(link::parse(bytes).is_none_or(|link| !link.name.is_empty()));
+}
+
+/// The payload of any RDMA message.
+pub fn netlink_rdma(bytes: &[u8]) {
+    assert!(rdma::parse_device(bytes).is_none_or(|device| !device.name.is_empty()));
+    assert!(rdma::parse_port(bytes).is_none_or(|port| port.port > 0));
+    let mut counters = 0;
+    rdma::parse_statistics(bytes, &mut |name, value| {
+        black_box((name, value));
+        counters += 1;
+    });
+    assert!(counters <= bytes.len());
+    black_box(rdma::parse_optional_counters(bytes));
+}
+
+/// The payload of the generic controller's answer.
+pub fn netlink_generic(bytes: &[u8]) {
+    if let Some(family) = generic::parse(bytes) {
+        black_box(family.group("monitor"));
+    }
+}
+
+/// A driver with any number of any names: one byte for the driver, one for the kernel's behaviour, then slots.
+pub fn ethtool_names(bytes: &[u8]) {
+    let [driver, behaviour, slots @ ..] = bytes else { return };
+    let driver = DRIVERS[usize::from(*driver) % DRIVERS.len()];
+    let rules = PlanRules {
+        catalogue: Arc::clone(&CATALOGUE),
+        table: Table::Ethtool,
+        driver: driver.to_owned(),
+        raw: RawSelection { pattern: regex::Regex::new(".*").ok(), cap: 10 },
+    };
+    let slots: Vec<Vec<u8>> = slots.chunks(NAME_SLOT).map(<[u8]>::to_vec).collect();
+    let driver = AnyDriver { slots, behaviour: *behaviour, values: Vec::new() };
+    let set = EthtoolStatistics::new(driver, "rail0".to_owned());
+    let mut source = PlannedSource::new(Box::new(set), rules, Arc::default());
+    let mut sample = Sample::empty(Arc::new(Plan::default()));
+    for _ in 0..2 {
+        if source.read(&monotonic_now, &mut sample).is_ok() {
+            assert_eq!(sample.readings.len(), sample.plan.counters.len());
+            assert_eq!(sample.raw.len(), sample.plan.raw.len());
+        }
+    }
+}
+
+struct AnyDriver {
+    slots: Vec<Vec<u8>>,
+    /// Bits: the kernel checks the count; counts lie; a slot is missing; values are few; values are all ones.
+    behaviour: u8,
+    values: Vec<u64>,
+}
+
+impl AnyDriver {
+    const fn has(&self, bit: u8) -> bool {
+        self.behaviour >> bit & 1 == 1
+    }
+
+    fn len(&self) -> u32 {
+        u32::try_from(self.slots.len()).unwrap_or(u32::MAX)
+    }
+}
+
+impl StatisticsCalls for AnyDriver {
+    fn count(&self, _device: &str) -> Result<u32, Errno> {
+        Ok(if self.has(1) { self.len().wrapping_mul(0x0101_0101) } else { self.len() })
+    }
+
+    fn names(&self, _device: &str, _count: u32) -> Result<Vec<Vec<u8>>, Errno> {
+        Ok(self.slots.iter().skip(usize::from(self.has(2))).cloned().collect())
+    }
+
+    fn values(&mut self, _device: &str, count: u32) -> Result<(u32, &[u64]), Errno> {
+        if self.has(0) && count != self.len() {
+            return Ok((0, &[]));
+        }
+        let given = if self.has(3) { self.slots.len() / 2 } else { self.slots.len() };
+        let value = |place: usize| if self.has(4) { u64::MAX } else { place as u64 };
+        self.values = (0..given).map(value).collect();
+        Ok((self.len(), &self.values))
+    }
+}
+
+/// What somebody captured with `ethtool -S`.
+pub fn ethtool_text(bytes: &[u8]) {
+    let text = ethtool_text::parse(&String::from_utf8_lossy(bytes));
+    assert_eq!(text.names.len(), text.values.len());
+    for driver in DRIVERS {
+        let uses = CATALOGUE.classify(Table::Ethtool, driver, &text.names);
+        assert_eq!(uses.len(), text.names.len());
+    }
+}
+
+thread_local! {
+    /// A folder for the parsers that read files.
+    static FOLDER: TempDir = tempfile::tempdir().expect("a folder for temporary files");
+}
+
+fn file_with(name: &str, bytes: &[u8]) -> PathBuf {
+    let path = FOLDER.with(|folder| folder.path().join(name));
+    fs::write(&path, bytes).expect("a temporary file can be written");
+    path
+}
+
+/// A counter file of sysfs.
+pub fn sysfs_number(bytes: &[u8]) {
+    if let Reading::Value(value) = KeptFile::new(&file_with("counter", bytes)).read() {
+        let text = String::from_utf8_lossy(bytes.get(..64).unwrap_or(bytes));
+        let digits = text.trim_ascii().trim_start_matches('0');
+        assert_eq!(digits.parse().unwrap_or(0), value);
+    }
+}
+
+/// An operator's catalogue.
+pub fn catalogue_file(bytes: &[u8]) {
+    let shipped = Catalogue::clone(&CATALOGUE);
+    if let Err(error) = shipped.with_file(&String::from_utf8_lossy(bytes), "operator.csv") {
+        assert!(!error.to_string().is_empty());
+    }
+}
+
+/// A settings file.
+pub fn settings_file(bytes: &[u8]) {
+    let path = file_with("settings.yaml", bytes);
+    let arguments = ["roce_exporter".into(), "--config.file".into(), path.into_os_string()];
+    let cli = parse_from(arguments).expect("these flags are good");
+    if let Err(errors) = Settings::load(&cli) {
+        assert!(!errors.problems().is_empty() && !errors.to_string().is_empty());
+    }
+}
+
+/// A recording.
+pub fn recording(bytes: &[u8]) {
+    let Ok(mut reader) = Reader::new(bytes) else { return };
+    let mut samples = 0;
+    for event in reader.by_ref() {
+        match event {
+            Ok(Event::Sample(_)) => samples += 1,
+            Ok(_) => {}
+            Err(error) => assert!(!error.to_string().is_empty()),
+        }
+    }
+    assert_eq!(samples, reader.usable().samples);
+}
+
+/// The Accept header of a scrape.
+pub fn accept_header(bytes: &[u8]) {
+    let text = std::str::from_utf8(bytes).ok();
+    black_box(Format::negotiate(text));
+}
