@@ -27,7 +27,8 @@ use regex::Regex;
 use roce_exporter::catalogue::{Catalogue, RawSelection, Table};
 use roce_exporter::model::{Plan, Sample};
 use roce_exporter::source::{
-    EthtoolSocket, EthtoolStatistics, KernelCalls, PlanRules, PlannedSource, Request, monotonic_now,
+    CounterSet, EthtoolSocket, EthtoolStatistics, KernelCalls, PlanRules, PlannedSource, Request,
+    monotonic_now,
 };
 
 /// As many counters as a NIC with PFC has, of the first queues.
@@ -96,6 +97,9 @@ fn compare(criterion: &mut Criterion, device: &str) {
     let mut group = criterion.benchmark_group(format!("read/{label}"));
     group.bench_function("bare", |bencher| bencher.iter(|| bare.read()));
     group.bench_function("planned", |bencher| bencher.iter(|| planned.read()));
+    let calls = KernelCalls::open().unwrap();
+    let mut names = EthtoolStatistics::new(calls, device.to_owned());
+    group.bench_function("names", |bencher| bencher.iter(|| names.names().unwrap()));
     group.finish();
     if std::env::args().any(|argument| argument == "--bench") {
         let (bare, planned) = in_turns(&mut || bare.read(), &mut || planned.read());

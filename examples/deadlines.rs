@@ -149,6 +149,7 @@ fn watch_sampler(seconds: u32) -> (Run, u64) {
         storm: StormSettings::default(),
         raw: RawSelection::default(),
         discovery_period: Duration::from_secs(5),
+        recorder: None,
     };
     let board = Arc::new(Board::default());
     let host = Arc::new(MadeUpHost { times: Arc::clone(&times) });

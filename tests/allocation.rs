@@ -19,9 +19,9 @@ use std::time::Duration;
 use allocation_counter::measure;
 use paused_nic::{INTERVAL, PausedNic, circumstances, feed};
 use roce_exporter::catalogue::Catalogue;
-use roce_exporter::engine::{FeedEngine, SamplingFigures, StormSettings};
-use roce_exporter::model::{Monotonic, Plan, Reading, Reason, Sample};
-use roce_exporter::sampler::{Board, ReadBudget};
+use roce_exporter::engine::{FeedEngine, StormSettings};
+use roce_exporter::model::{Feed, Monotonic, Plan, Reading, Reason, Sample};
+use roce_exporter::sampler::{Board, ReadBudget, Slot, Tally};
 use roce_exporter::source::{CounterSet, PlannedSource, RdmaSysfs, SysfsRoot};
 
 const SAMPLES: u32 = 10_000;
@@ -31,9 +31,10 @@ struct Chain {
     source: PlannedSource,
     sample: Sample,
     engine: FeedEngine,
-    sampling: SamplingFigures,
+    tally: Tally,
+    feed: Feed,
     board: Board,
-    slot: Arc<roce_exporter::sampler::Slot>,
+    slot: Arc<Slot>,
     clock: Cell<Monotonic>,
 }
 
@@ -45,7 +46,8 @@ impl Chain {
             source: nic.planned(&catalogue),
             sample: Sample::empty(Arc::new(Plan::default())),
             engine: FeedEngine::new(StormSettings::default()),
-            sampling: SamplingFigures::new(),
+            tally: Tally::default(),
+            feed: feed(0),
             slot: board.add(&feed(0), "mlx5_core"),
             board,
             clock: Cell::new(Monotonic::ZERO.plus(Duration::from_secs(1_000))),
@@ -57,10 +59,9 @@ impl Chain {
         self.clock.set(self.clock.get().plus(INTERVAL / 2));
         self.source.read(&|| self.clock.get(), &mut self.sample).unwrap();
         self.engine.push(&self.sample, &circumstances());
-        self.sampling.samples += 1;
-        self.sampling.last_sample = Some(self.sample.taken_at);
-        self.sampling.read_seconds.observe(self.sample.took.as_secs_f64());
-        self.slot.publish(&self.engine, &self.sampling);
+        self.tally.note_plan(&self.sample.plan, self.source.cache_period());
+        self.tally.note_sample(&self.feed, &self.sample);
+        self.slot.publish(&self.engine, self.tally.figures());
     }
 }
 

@@ -29,7 +29,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use exporter::{Exporter, copy_of_the_program, named_statistics};
+use exporter::{Exporter, Scrape, copy_of_the_program, named_statistics};
 use network_namespace::{add_veth, ethtool, in_namespace, ip, receive_packets};
 use rustix::process::Signal;
 
@@ -157,16 +157,18 @@ fn eighteen_thousand_statistics_keep_the_interval() {
         let exporter = Exporter::start(namespace, &[]);
         let expected = named_statistics("veth0");
         assert_eq!(expected.len(), 18_433);
-        std::thread::sleep(Duration::from_secs(2));
-        let (before, since) = (exporter.scrape(), Instant::now());
-        std::thread::sleep(Duration::from_secs(3));
-        let (after, seconds) = (exporter.scrape(), since.elapsed().as_secs_f64());
-        let of = |name| after.value(name, "veth0").unwrap() - before.value(name, "veth0").unwrap();
-        let samples = of("roce_sampler_samples_total");
-        // An idle machine misses none; other tests share this one's two cores.
-        assert!(samples > 0.6 * seconds / 0.01, "{samples} samples in {seconds} s");
-        let interval = after.value("roce_sampler_interval_seconds", "veth0").unwrap();
-        assert!((0.009..0.017).contains(&interval), "{interval}");
+        let keeps_its_interval = || {
+            let (before, since) = (exporter.scrape(), Instant::now());
+            std::thread::sleep(Duration::from_secs(2));
+            let (after, seconds) = (exporter.scrape(), since.elapsed().as_secs_f64());
+            let samples = |scrape: &Scrape| scrape.value("roce_sampler_samples_total", "veth0");
+            let taken = samples(&after).unwrap() - samples(&before).unwrap();
+            let reached = after.value("roce_sampler_interval_seconds", "veth0").unwrap();
+            taken > 0.95 * seconds / 0.01 && (0.0095..0.0105).contains(&reached)
+        };
+        // What else the machine does may hold it up for a while, but not each time.
+        assert!((0..8).any(|_| keeps_its_interval()), "{}", exporter.log());
+        let after = exporter.scrape();
         let shown = after.statistics("veth0");
         assert!(shown.len() >= 1_000, "as many raw counters as are allowed, and the catalogued");
         for (name, value) in shown {
@@ -249,7 +251,7 @@ fn a_hangup_reads_the_settings_again_and_refuses_faulty_ones() {
         let exporter = Exporter::start(namespace, &["--config.file", file.to_str().unwrap()]);
         let interval = || exporter.scrape().value("roce_sampler_interval_seconds", "veth0");
         let near =
-            |seconds: f64| interval().is_some_and(|reached| (reached / seconds - 1.0).abs() < 0.1);
+            |seconds: f64| interval().is_some_and(|reached| (reached / seconds - 1.0).abs() < 0.2);
         exporter.wait_for("interval of 20 ms", || near(0.02));
         write("50ms");
         exporter.signal(Signal::HUP);
@@ -258,7 +260,7 @@ fn a_hangup_reads_the_settings_again_and_refuses_faulty_ones() {
         exporter.signal(Signal::HUP);
         exporter.wait_for("refusal", || exporter.log().contains("reload refused"));
         std::thread::sleep(Duration::from_millis(1_500));
-        assert!(near(0.05), "{:?}", interval());
+        exporter.wait_for("interval that is still 50 ms", || near(0.05));
         assert_eq!(exporter.scrape().statistics("veth0"), named_statistics("veth0"));
         write("20ms");
         exporter.signal(Signal::HUP);

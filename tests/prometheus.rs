@@ -28,7 +28,7 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
 
-use servers::{Exporter, Labels, Prometheus};
+use servers::{Exporter, Labels, Prometheus, Series};
 
 const REQUIRE_ALL: &str = "ROCE_REQUIRE_ALL_TIERS";
 
@@ -45,10 +45,12 @@ fn skipped(test: &str, reason: Option<&str>) -> bool {
     reason.is_some()
 }
 
-fn missing_here() -> Option<&'static str> {
-    if Command::new("prometheus").arg("--version").output().is_err() {
-        return Some("needs prometheus");
-    }
+fn no_prometheus() -> Option<&'static str> {
+    let answer = Command::new("prometheus").arg("--version").output();
+    answer.is_err().then_some("needs prometheus")
+}
+
+fn no_netdev() -> Option<&'static str> {
     let mut netdevs = fs::read_dir("/sys/class/net").into_iter().flatten().flatten();
     let physical = netdevs.any(|netdev| netdev.path().join("device").exists());
     (!physical).then_some("needs a netdev with a device behind it")
@@ -67,7 +69,7 @@ fn scraped(arguments: &[&str]) -> (Exporter, Prometheus) {
 #[test]
 fn prometheus_scrapes_this_machine_without_an_error() {
     let test = "prometheus_scrapes_this_machine_without_an_error";
-    if skipped(test, missing_here()) {
+    if skipped(test, no_prometheus().or_else(no_netdev)) {
         return;
     }
     let (_exporter, prometheus) = scraped(&ALL_COUNTERS);
@@ -95,34 +97,67 @@ fn prometheus_scrapes_this_machine_without_an_error() {
 #[test]
 fn prometheus_has_the_values_that_the_program_gives() {
     let test = "prometheus_has_the_values_that_the_program_gives";
-    if skipped(test, missing_here()) {
+    if skipped(test, no_prometheus().or_else(no_netdev)) {
         return;
     }
     let (exporter, prometheus) = scraped(&ALL_COUNTERS);
+    let stored = values_agree(&exporter, &prometheus);
+    let raw = stored.keys().filter(|labels| labels["__name__"] == "roce_raw_counter").count();
+    assert!(raw > 5, "only {raw} of the driver's own counters");
+}
+
+/// Holds what Prometheus has against what the program said before and said after. Returns the former.
+fn values_agree(exporter: &Exporter, prometheus: &Prometheus) -> Series {
     let earlier = exporter.scrape();
     prometheus.wait_for_next_scrape();
     // process_* tell of the scrape itself: descriptors and threads come and go with the client.
     let stored = prometheus.query("%7B__name__=~%22roce_.*%22%7D");
     prometheus.wait_for_next_scrape();
     let later = exporter.scrape();
-    let expected: Vec<&Labels> =
-        earlier.keys().filter(|labels| labels["__name__"].starts_with("roce_")).collect();
-    assert_eq!(stored.keys().collect::<Vec<_>>(), expected);
+    for labels in earlier.keys().filter(|labels| labels["__name__"].starts_with("roce_")) {
+        assert!(stored.contains_key(labels), "Prometheus lacks {labels:?}");
+    }
     let mut moved = 0;
     for (labels, value) in &stored {
-        let (least, most) = (earlier[labels], later[labels]);
+        let Some(most) = later.get(labels) else { panic!("nobody said {labels:?}") };
+        // A series that began meanwhile began somewhere.
+        let least = earlier.get(labels).unwrap_or(value);
         let name = &labels["__name__"];
         let accumulates =
             ["_total", "_bucket", "_count", "_sum"].iter().any(|end| name.ends_with(end));
-        if accumulates || least.total_cmp(&most).is_eq() {
-            assert!(
-                (least..=most).contains(value),
-                "{labels:?}: {value} is not in {least}..={most}"
-            );
+        if accumulates || least.total_cmp(most).is_eq() {
+            assert!((least..=most).contains(&value), "{labels:?}: {value} not in {least}..={most}");
             moved += usize::from(most > least);
         }
     }
     assert!(moved > 5, "only {moved} counters moved");
-    let raw = stored.keys().filter(|labels| labels["__name__"] == "roce_raw_counter").count();
-    assert!(raw > 5, "only {raw} of the driver's own counters");
+    stored
+}
+
+#[test]
+fn prometheus_and_the_program_agree_on_how_long_a_simulated_nic_pauses() {
+    let test = "prometheus_and_the_program_agree_on_how_long_a_simulated_nic_pauses";
+    if skipped(test, no_prometheus()) {
+        return;
+    }
+    let (exporter, prometheus) = scraped(&["demo", "--hosts", "1", "--scenario", "slow-receiver"]);
+    let one = |expression: &str| {
+        let series = prometheus.query(expression);
+        assert!(series.len() <= 1, "{expression}: {series:?}");
+        series.into_values().next()
+    };
+    let of = "%7Bdevice=%22eth0%22,priority=%223%22,direction=%22tx%22%7D";
+    // The windows of both must lie within the time that was scraped.
+    while one(&format!("count_over_time(roce_pfc_pause_ratio{of}[15s])"))
+        .is_none_or(|count| count < 15.0)
+    {
+        prometheus.wait_for_next_scrape();
+    }
+    let ours = one(&format!("roce_pfc_pause_ratio{of}")).unwrap();
+    let theirs = one(&format!("rate(roce_pfc_pause_seconds_total{of}[10s])")).unwrap();
+    assert!((0.3..0.8).contains(&ours), "a receiver at a quarter of what it is sent pauses {ours}");
+    assert!((ours - theirs).abs() < 0.1, "{ours} by the program, {theirs} by Prometheus");
+    let targets = prometheus.targets();
+    assert_eq!(targets[0]["lastError"], "", "{targets:?}");
+    values_agree(&exporter, &prometheus);
 }

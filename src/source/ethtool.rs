@@ -24,7 +24,7 @@ pub trait StatisticsCalls: Send {
     ///
     /// # Errors
     /// The kernel's errno.
-    fn names(&self, device: &str, count: u32) -> Result<Vec<Vec<u8>>, Errno>;
+    fn names(&self, device: &str, count: u32) -> Result<Vec<[u8; NAME_SLOT]>, Errno>;
     /// See [`EthtoolSocket::statistics`].
     ///
     /// # Errors
@@ -62,7 +62,7 @@ impl StatisticsCalls for KernelCalls {
         self.socket.statistics_count(device)
     }
 
-    fn names(&self, device: &str, count: u32) -> Result<Vec<Vec<u8>>, Errno> {
+    fn names(&self, device: &str, count: u32) -> Result<Vec<[u8; NAME_SLOT]>, Errno> {
         self.socket.statistics_names(device, count)
     }
 
@@ -129,8 +129,7 @@ impl<C: StatisticsCalls> EthtoolStatistics<C> {
 }
 
 /// The text of a fixed-width name slot: up to the first NUL or the slot's end, whatever bytes it has.
-fn name_of(slot: &[u8]) -> String {
-    let slot = slot.get(..NAME_SLOT).unwrap_or(slot);
+fn name_of(slot: &[u8; NAME_SLOT]) -> String {
     let end = slot.iter().position(|byte| *byte == 0).unwrap_or(slot.len());
     String::from_utf8_lossy(slot.get(..end).unwrap_or_default()).into_owned()
 }
@@ -154,7 +153,7 @@ impl<C: StatisticsCalls> CounterSet for EthtoolStatistics<C> {
             return Err(SourceError::NamesChanged);
         }
         self.probe()?;
-        Ok(slots.iter().map(|slot| name_of(slot)).collect())
+        Ok(slots.iter().map(name_of).collect())
     }
 
     fn read(&mut self, wanted: &[u32], readings: &mut [Reading]) -> Result<(), SourceError> {

@@ -6,7 +6,7 @@ use super::*;
 
 /// A kernel with a device whose set can change between calls.
 struct FakeKernel {
-    names: Vec<Vec<u8>>,
+    names: Vec<[u8; NAME_SLOT]>,
     values: Vec<u64>,
     checks_the_count: bool,
     fails: Option<Errno>,
@@ -17,8 +17,8 @@ struct FakeKernel {
 impl FakeKernel {
     fn with(names: &[&[u8]], checks_the_count: bool) -> Self {
         let slots = names.iter().map(|name| {
-            let mut slot = name.to_vec();
-            slot.resize(NAME_SLOT, 0);
+            let mut slot = [0; NAME_SLOT];
+            slot[..name.len()].copy_from_slice(name);
             slot
         });
         let values = (1..=names.len() as u64).map(|number| number * 1_000 + 7).collect();
@@ -42,7 +42,7 @@ impl StatisticsCalls for FakeKernel {
         self.fails.map_or(Ok(self.names.len() as u32), Err)
     }
 
-    fn names(&self, _device: &str, count: u32) -> Result<Vec<Vec<u8>>, Errno> {
+    fn names(&self, _device: &str, count: u32) -> Result<Vec<[u8; NAME_SLOT]>, Errno> {
         let all = self.names.len() == count as usize || !self.checks_the_count;
         self.fails.map_or(Ok(if all { self.names.clone() } else { Vec::new() }), Err)
     }

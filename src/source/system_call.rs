@@ -49,9 +49,8 @@ pub struct Request {
 
 impl Request {
     fn reset(&mut self, bytes: usize) {
-        let words = bytes.div_ceil(8);
-        self.words.clear();
-        self.words.resize(words, 0);
+        // Zeroed by the kernel, page by page as it is touched: most of the room for names never is.
+        self.words = vec![0; bytes.div_ceil(8)];
     }
 
     /// Grows to at least `words` without clearing what is there: a reply overwrites it.
@@ -83,8 +82,15 @@ impl Request {
     }
 
     fn get_bytes(&self, at: usize, length: usize) -> Vec<u8> {
-        let bytes = self.words.iter().flat_map(|word| word.to_ne_bytes());
-        bytes.skip(at).take(length).collect()
+        let before = at % 8;
+        let words = self.words.iter().skip(at / 8).take((before + length).div_ceil(8));
+        let mut bytes = Vec::with_capacity(words.len() * 8);
+        for word in words {
+            bytes.extend_from_slice(&word.to_ne_bytes());
+        }
+        bytes.drain(..before.min(bytes.len()));
+        bytes.truncate(length);
+        bytes
     }
 
     fn get_text(&self, at: usize, length: usize) -> String {
@@ -185,7 +191,11 @@ impl EthtoolSocket {
     ///
     /// # Errors
     /// The kernel's errno.
-    pub fn statistics_names(&self, device: &str, count: u32) -> Result<Vec<Vec<u8>>, Errno> {
+    pub fn statistics_names(
+        &self,
+        device: &str,
+        count: u32,
+    ) -> Result<Vec<[u8; NAME_SLOT]>, Errno> {
         let wanted = count as usize;
         let mut request = Request::default();
         request.reset(12 + (wanted * 2 + SLACK) * NAME_SLOT);
@@ -195,7 +205,7 @@ impl EthtoolSocket {
         self.call(device, &mut request)?;
         let length = (request.get_u32(8) as usize).min(wanted * 2 + SLACK);
         let bytes = request.get_bytes(12, length * NAME_SLOT);
-        Ok(bytes.chunks_exact(NAME_SLOT).map(<[u8]>::to_vec).collect())
+        Ok(bytes.as_chunks().0.to_vec())
     }
 
     /// The values of the statistics (`ETHTOOL_GSTATS`), left in `request`. Returns how many the kernel says

@@ -141,10 +141,10 @@ impl StatisticsCalls for PausedNic {
         Ok(u32::try_from(self.names.len()).unwrap())
     }
 
-    fn names(&self, _device: &str, _count: u32) -> Result<Vec<Vec<u8>>, Errno> {
+    fn names(&self, _device: &str, _count: u32) -> Result<Vec<[u8; NAME_SLOT]>, Errno> {
         let slot = |name: &String| {
-            let mut slot = name.clone().into_bytes();
-            slot.resize(NAME_SLOT, 0);
+            let mut slot = [0; NAME_SLOT];
+            slot.iter_mut().zip(name.bytes()).for_each(|(slot, byte)| *slot = byte);
             slot
         };
         Ok(self.names.iter().map(slot).collect())
@@ -194,7 +194,6 @@ pub fn facts(number: usize) -> DeviceFacts {
         driver: "mlx5_core".to_owned(),
         firmware: "28.43.1000".to_owned(),
         pci_address: format!("0000:{number:02x}:00.0"),
-        rdma_ports: Vec::new(),
         link: circumstances().link,
         ..DeviceFacts::default()
     }
