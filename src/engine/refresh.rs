@@ -142,9 +142,11 @@ impl Refresh {
         self.judged_to = Some(ended);
         let length = ended.since(judged_to);
         let away = now.since(seen) > period / 4;
-        // What jumped after a silence belongs to one period, unless we ourselves were away.
-        let all = away || length <= period + period / 4;
-        Due::Span(if all { length } else { period })
+        // What jumped after a silence belongs to one period, unless we ourselves were away. What jumped a little
+        // early does, too: the refresh before was seen late.
+        let long = length > period + period / 4 && !away;
+        let early = length < period && length >= period / 4 * 3;
+        Due::Span(if long || early { period } else { length })
     }
 
     fn note_repeat(
@@ -256,12 +258,7 @@ struct Gaps {
 
 /// When the refresh took place that a read at `now` saw and one at `seen` did not. Refreshes keep their distance, so
 /// that a late read does not stretch one and shrink the next.
-fn refreshed_at(
-    before: Monotonic,
-    period: Duration,
-    seen: Monotonic,
-    now: Monotonic,
-) -> Monotonic {
+fn refreshed_at(before: Monotonic, period: Duration, seen: Monotonic, now: Monotonic) -> Monotonic {
     let whole = now.since(before).as_nanos().checked_div(period.as_nanos()).unwrap_or(0);
     match u32::try_from(whole) {
         // Too early for the period: it is a little shorter, or was dated late before.
