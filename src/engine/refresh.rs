@@ -142,9 +142,11 @@ impl Refresh {
         self.judged_to = Some(ended);
         let length = ended.since(judged_to);
         let away = now.since(seen) > period / 4;
-        // What jumped after a silence belongs to one period, unless we ourselves were away.
-        let all = away || length <= period + period / 4;
-        Due::Span(if all { length } else { period })
+        // What jumped after a silence belongs to one period, unless we ourselves were away. What jumped a little
+        // early does, too: the refresh before was seen late.
+        let long = length > period + period / 4 && !away;
+        let early = length < period && length >= period / 4 * 3;
+        Due::Span(if long || early { period } else { length })
     }
 
     fn note_repeat(

@@ -22,20 +22,15 @@ pub struct StormSettings {
     pub recovery: Duration,
 }
 
-impl StormSettings {
-    /// What makes a storm unless it is said otherwise.
-    pub const DEFAULT: Self = Self {
-        suspect_ratio: 0.95,
-        detection: Duration::from_millis(200),
-        least_samples: 2,
-        over_ratio: 0.05,
-        recovery: Duration::from_millis(400),
-    };
-}
-
 impl Default for StormSettings {
     fn default() -> Self {
-        Self::DEFAULT
+        Self {
+            suspect_ratio: 0.95,
+            detection: Duration::from_millis(200),
+            least_samples: 2,
+            over_ratio: 0.05,
+            recovery: Duration::from_millis(400),
+        }
     }
 }
 
@@ -71,11 +66,18 @@ pub(super) struct Judged {
     pub paused_before: Duration,
 }
 
+/// Samples closer than this are judged together with their neighbours, so that a break of some microseconds weighs the
+/// same at every interval.
+const TOGETHER: Duration = Duration::from_millis(10);
+
+/// A sample that may show old values can show this much less than was paused and still begin a suspicion.
+const LEAST_DOUBTFUL_RATIO: f64 = 0.5;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Calm,
     Suspect(Suspicion),
-    Storm { quiet: Duration },
+    Storm(Quiet),
 }
 
 /// Suspect samples in a row.
@@ -84,11 +86,10 @@ struct Suspicion {
     since: Monotonic,
     time: Duration,
     paused: Duration,
+    /// Free time beyond what a suspect ratio allows.
+    debt: Duration,
     samples: u32,
 }
-
-/// A sample that counts old values can show this much less than was paused and still begin a suspicion.
-const LEAST_DOUBTFUL_RATIO: f64 = 0.5;
 
 impl Suspicion {
     /// What a sample begins, if it is suspect by itself.
@@ -100,16 +101,60 @@ impl Suspicion {
         let time = judged.span + judged.paused_before;
         let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let since = Monotonic::from_nanos(judged.now.as_nanos().saturating_sub(nanos));
-        Some(Self { since, time, paused: judged.paused + judged.paused_before, samples: 1 })
+        let paused = judged.paused + judged.paused_before;
+        Some(Self {
+            since,
+            time,
+            paused,
+            debt: judged.span.saturating_sub(judged.paused),
+            samples: 1,
+        })
     }
 
-    /// Whether all of it may have been paused, with the sample that came last.
-    fn is_held(&self, settings: &StormSettings, judged: &Judged) -> bool {
-        let free = self.time.saturating_sub(self.paused);
-        let may_be_old =
-            self.time.mul_f64(1.0 - settings.suspect_ratio.clamp(0.0, 1.0)) + judged.doubt;
-        judged.ratio >= settings.suspect_ratio || (!judged.doubt.is_zero() && free <= may_be_old)
+    /// With one more sample; none if that breaks it.
+    fn joined(self, settings: &StormSettings, judged: &Judged) -> Option<Self> {
+        let free_share = share(1.0 - settings.suspect_ratio);
+        let allowed = judged.paused + judged.span.mul_f64(free_share);
+        let debt = (self.debt + judged.span).saturating_sub(allowed);
+        let most = judged.doubt.max(leeway(judged.span, free_share));
+        let held = judged.ratio >= settings.suspect_ratio || (!most.is_zero() && debt <= most);
+        held.then(|| Self {
+            since: self.since,
+            time: self.time + judged.span,
+            paused: self.paused + judged.paused,
+            debt,
+            samples: self.samples + 1,
+        })
     }
+}
+
+/// Quiet samples in a row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Quiet {
+    time: Duration,
+    /// Paused time beyond what a quiet ratio allows.
+    excess: Duration,
+}
+
+impl Quiet {
+    /// With one more sample; none if that breaks it.
+    fn joined(self, settings: &StormSettings, judged: &Judged) -> Option<Self> {
+        let paused_share = share(settings.over_ratio);
+        let paused = judged.span.mul_f64(judged.ratio);
+        let excess = (self.excess + paused).saturating_sub(judged.span.mul_f64(paused_share));
+        let most = leeway(judged.span, paused_share);
+        let quiet = judged.ratio < settings.over_ratio || (!most.is_zero() && excess <= most);
+        quiet.then(|| Self { time: self.time + judged.span, excess })
+    }
+}
+
+/// What a sample may be off by, if its neighbours make up for it.
+fn leeway(span: Duration, share: f64) -> Duration {
+    if span < TOGETHER { TOGETHER.mul_f64(share) } else { Duration::ZERO }
+}
+
+const fn share(ratio: f64) -> f64 {
+    ratio.clamp(0.0, 1.0)
 }
 
 /// The storm state of one priority and direction.
@@ -131,7 +176,7 @@ impl Storm {
     /// Whether a storm is on. It is, too, while it is quiet but not for long enough.
     #[must_use]
     pub(super) const fn is_active(&self) -> bool {
-        matches!(self.phase, Phase::Storm { .. })
+        matches!(self.phase, Phase::Storm(_))
     }
 
     /// Storms since the engine began.
@@ -155,7 +200,7 @@ impl Storm {
     /// Takes a judged sample.
     pub(super) fn judge(&mut self, settings: &StormSettings, judged: &Judged) {
         match self.phase {
-            Phase::Storm { quiet } => self.go_on(settings, judged, quiet),
+            Phase::Storm(quiet) => self.go_on(settings, judged, quiet),
             Phase::Calm | Phase::Suspect(_) => self.suspect(settings, judged),
         }
     }
@@ -170,15 +215,18 @@ impl Storm {
             self.phase = Phase::Calm;
             return;
         }
-        let joined = self.joined(judged).filter(|own| own.is_held(settings, judged));
+        let joined = match self.phase {
+            Phase::Suspect(own) => own.joined(settings, judged),
+            Phase::Calm | Phase::Storm(_) => None,
+        };
         let Some(suspicion) = joined.or_else(|| Suspicion::begin(settings, judged)) else {
             self.phase = Phase::Calm;
             return;
         };
-        let Suspicion { since, time, paused, samples } = suspicion;
+        let Suspicion { since, time, paused, samples, .. } = suspicion;
         // Where values may be old, the pause itself must have been counted, too.
         let counted = judged.doubt.is_zero()
-            || paused >= settings.detection.mul_f64(settings.suspect_ratio.clamp(0.0, 1.0));
+            || paused >= settings.detection.mul_f64(share(settings.suspect_ratio));
         if time >= settings.detection && samples >= settings.least_samples && counted {
             self.begin(since);
             self.time += time;
@@ -187,30 +235,19 @@ impl Storm {
         }
     }
 
-    /// The present suspicion with one more sample.
-    fn joined(&self, judged: &Judged) -> Option<Suspicion> {
-        let Phase::Suspect(own) = self.phase else { return None };
-        Some(Suspicion {
-            time: own.time + judged.span,
-            paused: own.paused + judged.paused,
-            samples: own.samples + 1,
-            ..own
-        })
-    }
-
-    fn go_on(&mut self, settings: &StormSettings, judged: &Judged, quiet: Duration) {
-        if judged.ratio >= settings.over_ratio {
-            self.time += quiet + judged.span;
-            self.phase = Phase::Storm { quiet: Duration::ZERO };
-        } else if quiet + judged.span >= settings.recovery {
-            self.phase = Phase::Calm;
-        } else {
-            self.phase = Phase::Storm { quiet: quiet + judged.span };
-        }
+    fn go_on(&mut self, settings: &StormSettings, judged: &Judged, quiet: Quiet) {
+        self.phase = match quiet.joined(settings, judged) {
+            None => {
+                self.time += quiet.time + judged.span;
+                Phase::Storm(Quiet::default())
+            }
+            Some(longer) if longer.time >= settings.recovery => Phase::Calm,
+            Some(longer) => Phase::Storm(longer),
+        };
     }
 
     fn begin(&mut self, since: Monotonic) {
-        self.phase = Phase::Storm { quiet: Duration::ZERO };
+        self.phase = Phase::Storm(Quiet::default());
         self.episodes += 1;
         self.last_start = Some(since);
     }
@@ -218,7 +255,7 @@ impl Storm {
     /// The NIC's own stall detector fired: an episode, whatever the ratio says.
     pub(super) fn stalled(&mut self, now: Monotonic) {
         match self.phase {
-            Phase::Storm { .. } => self.phase = Phase::Storm { quiet: Duration::ZERO },
+            Phase::Storm(_) => self.phase = Phase::Storm(Quiet::default()),
             Phase::Calm | Phase::Suspect(_) => self.begin(now),
         }
     }
@@ -227,7 +264,7 @@ impl Storm {
     /// all of it was paused.
     pub(super) fn pass_gap(&mut self, settings: &StormSettings, judged: &Judged) {
         match self.phase {
-            Phase::Storm { quiet } => self.go_on(settings, judged, quiet),
+            Phase::Storm(quiet) => self.go_on(settings, judged, quiet),
             Phase::Suspect(_) if judged.ratio >= settings.suspect_ratio => {}
             Phase::Calm | Phase::Suspect(_) => self.phase = Phase::Calm,
         }

@@ -16,5 +16,8 @@ mod findings;
 mod grid;
 mod judge;
 mod scenarios;
+mod shown;
+mod spans;
 mod storms;
 mod ticks;
+mod windows;
