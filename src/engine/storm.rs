@@ -22,15 +22,20 @@ pub struct StormSettings {
     pub recovery: Duration,
 }
 
+impl StormSettings {
+    /// The figures that hold where nobody set others.
+    pub const DEFAULT: Self = Self {
+        suspect_ratio: 0.95,
+        detection: Duration::from_millis(200),
+        least_samples: 2,
+        over_ratio: 0.05,
+        recovery: Duration::from_millis(400),
+    };
+}
+
 impl Default for StormSettings {
     fn default() -> Self {
-        Self {
-            suspect_ratio: 0.95,
-            detection: Duration::from_millis(200),
-            least_samples: 2,
-            over_ratio: 0.05,
-            recovery: Duration::from_millis(400),
-        }
+        Self::DEFAULT
     }
 }
 
