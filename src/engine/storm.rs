@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use super::suspicion::{Quiet, Suspicion};
 use crate::model::Monotonic;
 
 /// What makes a storm. Every figure is a setting.
@@ -53,8 +54,8 @@ pub(super) enum Evidence {
 /// One judged sample, as a storm sees it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Judged {
-    /// The sample's time, which is the end of the judged span.
-    pub now: Monotonic,
+    /// The end of the judged span.
+    pub ended: Monotonic,
     /// The judged span.
     pub span: Duration,
     /// Share of the span that was paused, or an upper bound of it.
@@ -71,95 +72,11 @@ pub(super) struct Judged {
     pub paused_before: Duration,
 }
 
-/// Samples closer than this are judged together with their neighbours, so that a break of some microseconds weighs the
-/// same at every interval.
-const TOGETHER: Duration = Duration::from_millis(10);
-
-/// A sample that may show old values can show this much less than was paused and still begin a suspicion.
-const LEAST_DOUBTFUL_RATIO: f64 = 0.5;
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Calm,
     Suspect(Suspicion),
     Storm(Quiet),
-}
-
-/// Suspect samples in a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Suspicion {
-    since: Monotonic,
-    time: Duration,
-    paused: Duration,
-    /// Free time beyond what a suspect ratio allows.
-    debt: Duration,
-    samples: u32,
-}
-
-impl Suspicion {
-    /// What a sample begins, if it is suspect by itself.
-    fn begin(settings: &StormSettings, judged: &Judged) -> Option<Self> {
-        let doubtful = !judged.doubt.is_zero() && judged.ratio >= LEAST_DOUBTFUL_RATIO;
-        if judged.ratio < settings.suspect_ratio && !doubtful {
-            return None;
-        }
-        let time = judged.span + judged.paused_before;
-        let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        let since = Monotonic::from_nanos(judged.now.as_nanos().saturating_sub(nanos));
-        let paused = judged.paused + judged.paused_before;
-        Some(Self {
-            since,
-            time,
-            paused,
-            debt: judged.span.saturating_sub(judged.paused),
-            samples: 1,
-        })
-    }
-
-    /// With one more sample; none if that breaks it.
-    fn joined(self, settings: &StormSettings, judged: &Judged) -> Option<Self> {
-        let free_share = share(1.0 - settings.suspect_ratio);
-        let allowed = judged.paused + judged.span.mul_f64(free_share);
-        let debt = (self.debt + judged.span).saturating_sub(allowed);
-        let most = judged.doubt.max(leeway(judged.span, free_share));
-        let held = judged.ratio >= settings.suspect_ratio || (!most.is_zero() && debt <= most);
-        held.then(|| Self {
-            since: self.since,
-            time: self.time + judged.span,
-            paused: self.paused + judged.paused,
-            debt,
-            samples: self.samples + 1,
-        })
-    }
-}
-
-/// Quiet samples in a row.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Quiet {
-    time: Duration,
-    /// Paused time beyond what a quiet ratio allows.
-    excess: Duration,
-}
-
-impl Quiet {
-    /// With one more sample; none if that breaks it.
-    fn joined(self, settings: &StormSettings, judged: &Judged) -> Option<Self> {
-        let paused_share = share(settings.over_ratio);
-        let paused = judged.span.mul_f64(judged.ratio);
-        let excess = (self.excess + paused).saturating_sub(judged.span.mul_f64(paused_share));
-        let most = leeway(judged.span, paused_share);
-        let quiet = judged.ratio < settings.over_ratio || (!most.is_zero() && excess <= most);
-        quiet.then(|| Self { time: self.time + judged.span, excess })
-    }
-}
-
-/// What a sample may be off by, if its neighbours make up for it.
-fn leeway(span: Duration, share: f64) -> Duration {
-    if span < TOGETHER { TOGETHER.mul_f64(share) } else { Duration::ZERO }
-}
-
-const fn share(ratio: f64) -> f64 {
-    ratio.clamp(0.0, 1.0)
 }
 
 /// The storm state of one priority and direction.
@@ -220,21 +137,16 @@ impl Storm {
             self.phase = Phase::Calm;
             return;
         }
-        let joined = match self.phase {
-            Phase::Suspect(own) => own.joined(settings, judged),
-            Phase::Calm | Phase::Storm(_) => None,
+        let before = match self.phase {
+            Phase::Suspect(suspicion) => suspicion,
+            Phase::Calm | Phase::Storm(_) => Suspicion::default(),
         };
-        let Some(suspicion) = joined.or_else(|| Suspicion::begin(settings, judged)) else {
-            self.phase = Phase::Calm;
-            return;
-        };
-        let Suspicion { since, time, paused, samples, .. } = suspicion;
-        // Where values may be old, the pause itself must have been counted, too.
-        let counted = judged.doubt.is_zero()
-            || paused >= settings.detection.mul_f64(share(settings.suspect_ratio));
-        if time >= settings.detection && samples >= settings.least_samples && counted {
+        let suspicion = before.joined(settings, judged);
+        if let Some((since, time)) = suspicion.storm(settings) {
             self.begin(since);
             self.time += time;
+        } else if suspicion.is_none() {
+            self.phase = Phase::Calm;
         } else {
             self.phase = Phase::Suspect(suspicion);
         }
@@ -243,10 +155,10 @@ impl Storm {
     fn go_on(&mut self, settings: &StormSettings, judged: &Judged, quiet: Quiet) {
         self.phase = match quiet.joined(settings, judged) {
             None => {
-                self.time += quiet.time + judged.span;
+                self.time += quiet.time() + judged.span;
                 Phase::Storm(Quiet::default())
             }
-            Some(longer) if longer.time >= settings.recovery => Phase::Calm,
+            Some(longer) if longer.time() >= settings.recovery => Phase::Calm,
             Some(longer) => Phase::Storm(longer),
         };
     }
@@ -270,7 +182,9 @@ impl Storm {
     pub(super) fn pass_gap(&mut self, settings: &StormSettings, judged: &Judged) {
         match self.phase {
             Phase::Storm(quiet) => self.go_on(settings, judged, quiet),
-            Phase::Suspect(_) if judged.ratio >= settings.suspect_ratio => {}
+            Phase::Suspect(own) if judged.ratio >= settings.suspect_ratio => {
+                self.phase = Phase::Suspect(own.past_gap(judged.span));
+            }
             Phase::Calm | Phase::Suspect(_) => self.phase = Phase::Calm,
         }
     }

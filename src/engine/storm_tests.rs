@@ -19,11 +19,11 @@ impl Run {
 
     fn sample(&mut self, span: Duration, ratio: f64, evidence: Evidence, upper_bound: bool) {
         self.now = self.now.plus(span);
-        let (now, paused_before) = (self.now, self.before);
+        let (ended, paused_before) = (self.now, self.before);
         let paused = span.mul_f64(ratio);
         let (doubt, ratio) = (self.doubt, ratio.min(1.0));
         let judged =
-            Judged { now, span, ratio, paused, doubt, upper_bound, evidence, paused_before };
+            Judged { ended, span, ratio, paused, doubt, upper_bound, evidence, paused_before };
         self.storm.judge(&StormSettings::default(), &judged);
         self.before = span.mul_f64(ratio);
     }
@@ -156,6 +156,15 @@ fn a_pause_that_began_within_a_sample_counts_from_there() {
 }
 
 #[test]
+fn the_sample_in_which_a_pause_began_is_one_of_two() {
+    let mut run = Run::new();
+    run.sample(140 * MS, 0.9, Evidence::Unknown, false);
+    run.sample(140 * MS, 1.0, Evidence::Unknown, false);
+    assert!(run.storm.is_active());
+    assert_eq!(run.storm.time(), 266 * MS);
+}
+
+#[test]
 fn short_breaks_weigh_the_same_at_every_interval() {
     for millis in [1_u32, 2, 5, 10] {
         let mut run = Run::new();
@@ -209,7 +218,7 @@ fn a_gap_lends_a_suspicion_no_time() {
     let mut run = Run::new();
     run.samples(15, 1.0);
     let gap = |ratio| Judged {
-        now: Monotonic::from_nanos(2_000_000_000),
+        ended: Monotonic::from_nanos(2_000_000_000),
         span: 300 * MS,
         ratio,
         paused: (300 * MS).mul_f64(ratio),
@@ -222,8 +231,9 @@ fn a_gap_lends_a_suspicion_no_time() {
     assert!(!run.storm.is_active());
     run.samples(5, 1.0);
     assert!(run.storm.is_active(), "the suspicion went on");
+    assert_eq!(run.storm.time(), 500 * MS, "the storm has the gap, too");
     run.storm.pass_gap(&settings, &gap(1.0));
-    assert_eq!(run.storm.time(), 500 * MS, "a storm that is on has the gap, too");
+    assert_eq!(run.storm.time(), 800 * MS, "and any later one");
     let mut run = Run::new();
     run.samples(15, 1.0);
     run.storm.pass_gap(&settings, &gap(0.5));

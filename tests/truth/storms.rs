@@ -117,17 +117,20 @@ impl Case<'_> {
         let told = || self.told(seen, Some(hold));
         let (delay, bound) = (seconds(seen.raised - hold.from), seconds(latest - hold.from));
         findings.within("storm seen after, s", self.driver, delay, bound, told);
-        // A refresh is dated when it is read.
+        // When in a refresh a pause was is not known, so that one just before may seem the same.
         let near = self.longest(hold.from);
-        let off = seconds(seen.dated.abs_diff(hold.from));
-        let fine = seconds(near + near.min(self.refresh));
-        findings.within("storm dated, s", self.driver, off, fine, told);
+        let before = hold.from - 2 * (near + self.refresh);
+        if self.course.share(before, hold.from) < 0.01 {
+            let off = seconds(seen.dated.abs_diff(hold.from));
+            let fine = seconds(near + near.min(self.refresh));
+            findings.within("storm dated, s", self.driver, off, fine, told);
+        }
         let Some(over) = seen.over else { return };
-        let later = over.min(hold.to + RECOVERY + 2 * self.refresh);
-        if later <= hold.to || self.course.share(hold.to, later) > 0.01 {
+        let near = self.longest(hold.to).max(self.longest(hold.to + RECOVERY));
+        let quiet = RECOVERY + 2 * (self.refresh + near);
+        if self.course.share(hold.to, hold.to + quiet) > 0.01 {
             return;
         }
-        let near = self.longest(hold.to).max(self.longest(hold.to + RECOVERY));
         let after = seconds(over) - seconds(hold.to + RECOVERY);
         let bound = seconds(2 * self.refresh + 2 * near);
         findings.within("storm over after recovery, s", self.driver, after, bound, told);
@@ -136,10 +139,12 @@ impl Case<'_> {
         findings.within("storm seconds", self.driver, lasted, bound, told);
     }
 
-    /// When a hold that begins at `from` must have been seen at the latest.
+    /// When a hold that begins at `from` must have been seen at the latest: one interval after the detection time and
+    /// one refresh are over.
     fn latest(&self, from: u64) -> Option<u64> {
-        let bound = self.detection() + self.refresh;
+        let bound = self.detection() + self.refresh + self.longest(from);
         let mut due = from + bound;
+        let mut last = None;
         let begun = self.spans.partition_point(|span| span.to <= from);
         for span in &self.spans[begun..] {
             match span.kind {
@@ -148,9 +153,10 @@ impl Case<'_> {
                 SpanKind::Gap => due += span.to - span.from.max(from),
                 SpanKind::Judged => {}
             }
-            if span.to >= due {
-                return Some(span.to);
+            if span.to > due {
+                return last;
             }
+            last = Some(span.to);
         }
         None
     }
