@@ -182,13 +182,12 @@ impl Track {
             }
         }
         if let Some(place) = self.places.frames {
-            match ledger.step(place) {
-                Step::By(growth) => self.moved.frames = self.moved.frames.saturating_add(growth),
+            if let Step::By(growth) = ledger.step(place) {
+                self.moved.frames = self.moved.frames.saturating_add(growth);
+            } else {
                 // Without them sent pause cannot be told from received pause.
-                _ => {
-                    let needed = self.places.time.is_none() || self.direction == Direction::Tx;
-                    self.moved.broken |= needed;
-                }
+                let needed = self.places.time.is_none() || self.direction == Direction::Tx;
+                self.moved.broken |= needed;
             }
         }
         if let Some(place) = self.places.traffic {

@@ -266,7 +266,8 @@ impl Refresh {
         let [least, .., most] = sorted;
         let sum: Duration = sorted.iter().sum();
         let median = sorted.get(GAPS / 2).copied().unwrap_or(least);
-        Some(Gaps { least, median, most, mean: sum / GAPS as u32 })
+        let mean = sum / u32::try_from(sorted.len()).unwrap_or(1);
+        Some(Gaps { least, median, most, mean })
     }
 }
 
