@@ -101,13 +101,6 @@ impl Judge {
         }
         self.findings.conclude(title);
     }
-
-    /// Storms of all feeds.
-    pub(crate) fn storms(&self) -> impl Iterator<Item = (Nic, Lane, &StormLog)> {
-        self.feeds
-            .values()
-            .flat_map(|past| past.storms.iter().map(|(lane, log)| (past.nic, *lane, log)))
-    }
 }
 
 impl Past {

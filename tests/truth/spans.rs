@@ -62,10 +62,4 @@ impl Spans {
     pub(crate) fn is_left_out(&self) -> bool {
         self.all.last().is_some_and(|span| span.kind == SpanKind::LeftOut)
     }
-
-    /// Forgets what ended before `time`.
-    pub(crate) fn forget(&mut self, time: u64) {
-        let old = self.all.partition_point(|span| span.to < time);
-        self.all.drain(..old);
-    }
 }

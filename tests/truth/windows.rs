@@ -75,8 +75,8 @@ impl Past {
         let mut range = None;
         for step in 0..=CUTS {
             let Some(figure) = figure(first + (last - first) / CUTS * step, end) else { continue };
-            let (least, most) = range.unwrap_or((figure, figure));
-            range = Some((figure.min(least), figure.max(most)));
+            let (low, high) = range.unwrap_or((figure, figure));
+            range = Some((figure.min(low), figure.max(high)));
         }
         range
     }
