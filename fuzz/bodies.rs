@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
 use roce_exporter::catalogue::{Catalogue, RawSelection, Table, ethtool_text};
-use roce_exporter::config::{Settings, parse_from};
+use roce_exporter::config::{Cli, Settings, parse_from};
 use roce_exporter::export::Format;
 use roce_exporter::model::{Plan, Reading, Sample};
 use roce_exporter::record::{Event, Reader};
@@ -179,14 +179,25 @@ pub fn catalogue_file(bytes: &[u8]) {
     }
 }
 
+thread_local! {
+    /// Flags that name a settings file; to read them takes longer than to read the file.
+    static FLAGS: Cli = {
+        let path = file_with(SETTINGS, b"").into_os_string();
+        let arguments = ["roce_exporter".into(), "--config.file".into(), path];
+        parse_from(arguments).expect("these flags are good")
+    };
+}
+
+const SETTINGS: &str = "settings.yaml";
+
 /// A settings file.
 pub fn settings_file(bytes: &[u8]) {
-    let path = file_with("settings.yaml", bytes);
-    let arguments = ["roce_exporter".into(), "--config.file".into(), path.into_os_string()];
-    let cli = parse_from(arguments).expect("these flags are good");
-    if let Err(errors) = Settings::load(&cli) {
-        assert!(!errors.problems().is_empty() && !errors.to_string().is_empty());
-    }
+    FLAGS.with(|flags| {
+        file_with(SETTINGS, bytes);
+        if let Err(errors) = Settings::load(flags) {
+            assert!(!errors.problems().is_empty() && !errors.to_string().is_empty());
+        }
+    });
 }
 
 /// A recording.
