@@ -43,8 +43,15 @@ pub(super) fn asymmetries(
     Priority::ALL.map(|priority| {
         let exact = !has(inexact, priority);
         let mates = if exact { mask_of(priority) } else { mates(priority, link) };
-        has(shown, priority).then(|| between(&tx, &rx, mates, exact, link)).flatten()
+        // A mate's frames alone are none of this priority's.
+        let paused = exact || [&tx, &rx].into_iter().any(|side| has_frames(side, priority));
+        let speaks = has(shown, priority) && paused;
+        speaks.then(|| between(&tx, &rx, mates, exact, link)).flatten()
     })
+}
+
+fn has_frames(side: &Side, priority: Priority) -> bool {
+    side.get(priority.position()).is_some_and(|own| own.is_some_and(|sums| sums.frames > 0))
 }
 
 /// The mask of the priorities whose frames may be counted as this one's: those of its traffic class.

@@ -200,6 +200,13 @@ fn c34_mates_of_a_class_are_compared_by_their_highest() {
     for priority in [0, 1, 3] {
         assert!(near(asymmetry[priority], 0.5, 1e-9), "{priority}: {asymmetry:?}");
     }
+    // PFC moves to priority 1 of the same class: the others fall silent.
+    for _ in 0..1_200 {
+        nic.add(Quantity::PfcPauseFrames, Direction::Rx, 1, 3);
+        nic.sample(10 * MS);
+    }
+    let asymmetry = nic.summary().asymmetry;
+    assert_eq!((asymmetry[1], asymmetry[3]), (Some(-1.0), None));
 }
 
 #[test]

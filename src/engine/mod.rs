@@ -9,6 +9,7 @@ mod pause;
 mod refresh;
 mod snapshot;
 mod storm;
+mod suspicion;
 mod window;
 
 pub use delta::{Ledger, Step};
@@ -162,8 +163,15 @@ impl FeedEngine {
         if !verdict {
             self.count(Skip::Gap);
         }
-        let doubt = self.refresh.doubt(around.interval);
-        let span = Span { now, length, doubt, verdict, link: around.link };
+        let span = Span {
+            now,
+            ended: self.refresh.judged_to().unwrap_or(now),
+            length,
+            age: self.refresh.age(around.interval),
+            doubt: self.refresh.doubt(around.interval, since),
+            verdict,
+            link: around.link,
+        };
         let (mut missing, mut out_of_range) = (false, false);
         for track in &mut self.tracks {
             match track.judge(&self.settings, &span, around.unix_seconds) {

@@ -59,11 +59,15 @@ pub(super) enum LeftOut {
 /// The instant and the span of a judgement, and what surrounds it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Span {
-    /// End of the span.
+    /// When it is judged.
     pub(super) now: Monotonic,
+    /// End of the span.
+    pub(super) ended: Monotonic,
     /// Its length.
     pub(super) length: Duration,
-    /// How much older than their read values may be.
+    /// How old values may be when they are read.
+    pub(super) age: Duration,
+    /// The same, where there are signs that they are old.
     pub(super) doubt: Duration,
     /// Whether a storm may be declared on it.
     pub(super) verdict: bool,
@@ -221,8 +225,8 @@ impl Track {
         } else {
             (self.bound(moved.frames, seconds, span.link.speed), true)
         };
-        let doubt = READ_JITTER_SECONDS + span.doubt.as_secs_f64();
-        let tolerance = 1.0 + RATIO_TOLERANCE + doubt / seconds;
+        let shift = READ_JITTER_SECONDS + span.age.as_secs_f64();
+        let tolerance = 1.0 + RATIO_TOLERANCE + shift / seconds;
         if exact && share.is_some_and(|share| share > tolerance) {
             self.leave_out(span.now);
             return Err(LeftOut::OutOfRange);
@@ -235,7 +239,7 @@ impl Track {
             let ratio = share.min(1.0);
             self.last_ratio = ratio;
             let judged = Judged {
-                now: span.now,
+                ended: span.ended,
                 span: span.length,
                 ratio,
                 paused: span.length.mul_f64(share),
@@ -244,7 +248,7 @@ impl Track {
                 evidence: evidence(moved.traffic, ratio, seconds, span.link.speed),
                 paused_before: self.paused_before,
             };
-            self.advance_storm(settings, &judged, span.verdict, unix_now);
+            self.advance_storm(settings, &judged, span, unix_now);
             self.paused_before = span.length.mul_f64(ratio);
         }
         Ok(())
@@ -310,16 +314,16 @@ impl Track {
         &mut self,
         settings: &StormSettings,
         judged: &Judged,
-        verdict: bool,
+        span: &Span,
         unix_now: f64,
     ) {
         let episodes = self.storm.episodes();
-        if verdict {
+        if span.verdict {
             self.storm.judge(settings, judged);
         } else {
             self.storm.pass_gap(settings, judged);
         }
-        self.date_storm(episodes, judged.now, unix_now);
+        self.date_storm(episodes, span.now, unix_now);
     }
 
     /// Gives a storm that just began its place on the wall clock.

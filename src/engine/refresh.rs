@@ -52,6 +52,8 @@ pub(super) struct Refresh {
     last_jump: Option<Monotonic>,
     /// Whether that change was weighty.
     busy: bool,
+    /// Whether that change was read late, so that the gaps around it say little.
+    read_late: bool,
     /// Up to where time has been judged.
     judged_to: Option<Monotonic>,
     /// Whether that is where a refresh ended.
@@ -91,11 +93,28 @@ impl Refresh {
         self.period
     }
 
-    /// How much older than its read a value may be, at the nominal `interval`, beyond what judged spans account
-    /// for. The period of a source cannot be seen at reads that are no faster than it.
+    /// When the refresh took place up to which time was judged.
     #[must_use]
-    pub(super) fn doubt(&self, interval: Duration) -> Duration {
-        let reads = interval + interval / 2;
+    pub(super) const fn judged_to(&self) -> Option<Monotonic> {
+        self.judged_to
+    }
+
+    /// How old a value may be when it is read at the nominal `interval`. A period that is not seen is no longer than
+    /// the time between two reads.
+    #[must_use]
+    pub(super) fn age(&self, interval: Duration) -> Duration {
+        match (self.period, self.announced) {
+            (Some(period), _) => period,
+            (None, Announced::Unknown) => interval + interval / 2,
+            (None, Announced::Live | Announced::Every(_)) => Duration::ZERO,
+        }
+    }
+
+    /// How far a judged span may be from the time that its values are of, where there are signs that they are old.
+    /// Of a known period it is known to which read it belongs; `gap` is the time since the read before.
+    #[must_use]
+    pub(super) fn doubt(&self, interval: Duration, gap: Duration) -> Duration {
+        let reads = gap.max(interval + interval / 2);
         match self.period {
             Some(period) => period.min(reads),
             None if self.stale_jumps > 0 => reads,
@@ -121,10 +140,14 @@ impl Refresh {
         let Some(weight) = weight else {
             return self.note_repeat(now, interval, last_jump, judged_to);
         };
-        self.learn(now.since(last_jump), interval, weight);
-        self.last_jump = Some(now);
-        let aligned = std::mem::replace(&mut self.aligned, true);
         let seen = seen_before.unwrap_or(judged_to);
+        let late = now.since(seen) > interval * 2;
+        if !std::mem::replace(&mut self.read_late, late) && !late {
+            self.learn(now.since(last_jump), interval, weight);
+        }
+        self.last_jump = Some(now);
+        self.busy = weight >= WEIGHTY;
+        let aligned = std::mem::replace(&mut self.aligned, true);
         let Some(period) = self.period else {
             self.judged_to = Some(now);
             let whole = aligned || self.announced == Announced::Live;
@@ -142,9 +165,11 @@ impl Refresh {
         self.judged_to = Some(ended);
         let length = ended.since(judged_to);
         let away = now.since(seen) > period / 4;
-        // What jumped after a silence belongs to one period, unless we ourselves were away.
-        let all = away || length <= period + period / 4;
-        Due::Span(if all { length } else { period })
+        // What jumped after a silence belongs to one period, unless we ourselves were away. What jumped a little
+        // early does, too: the refresh before was seen late.
+        let long = length > period + period / 4 && !away;
+        let early = length < period && length >= period / 4 * 3;
+        Due::Span(if long || early { period } else { length })
     }
 
     fn note_repeat(
@@ -179,7 +204,6 @@ impl Refresh {
     }
 
     fn learn(&mut self, gap: Duration, interval: Duration, weight: u64) {
-        self.busy = weight >= WEIGHTY;
         self.stale_jumps = self.stale_jumps.saturating_sub(1);
         if let Announced::Every(catalogued) = self.announced {
             self.correct(catalogued, gap, interval);
@@ -195,7 +219,7 @@ impl Refresh {
             self.period = None;
             self.known_gaps = 0;
         }
-        if !self.busy {
+        if weight < WEIGHTY {
             self.known_gaps = 0;
         } else if let Some(gaps) = self.remember(gap)
             && gaps.least > stale

@@ -49,7 +49,7 @@ fn a_fresh_source_is_judged_at_each_read() {
     assert_eq!(refresh.period(), None);
     assert_eq!(judged.len(), 498, "how old the first value was is not known");
     assert!(judged.iter().all(|(_, span)| *span == 10 * MS));
-    assert_eq!(refresh.doubt(10 * MS), Duration::ZERO);
+    assert_eq!(refresh.doubt(10 * MS, 10 * MS), Duration::ZERO);
     let mut live = Refresh { announced: Announced::Live, ..Refresh::default() };
     assert_eq!(run(&mut live, 10 * MS, 500, |at| at.as_micros() as u64).len(), 499);
 }
@@ -81,7 +81,7 @@ fn a_learned_staircase_is_given_up_at_the_first_pair_of_jumps() {
     let mut refresh = Refresh::default();
     run(&mut refresh, 10 * MS, 4_000, staircase(1_000 * MS));
     assert!(refresh.period().is_some());
-    let mut now = Monotonic::ZERO.plus(41_000 * MS);
+    let mut now = Monotonic::ZERO.plus(40_000 * MS);
     refresh.note(now, 10 * MS, Some(5_000));
     now = now.plus(10 * MS);
     refresh.note(now, 10 * MS, Some(5_000));
@@ -198,7 +198,7 @@ fn a_fresh_source_of_unknown_freshness_that_falls_silent_is_judged_soon() {
 }
 
 #[test]
-fn reads_as_slow_as_the_refresh_leave_doubt() {
+fn reads_as_slow_as_the_refresh_see_old_values() {
     let mut refresh = Refresh::default();
     // Each tenth read comes a little early and sees nothing new.
     let at = |tick: u32| Monotonic::ZERO.plus(100 * MS * tick);
@@ -206,5 +206,30 @@ fn reads_as_slow_as_the_refresh_leave_doubt() {
         let weight = (tick % 10 != 9).then_some(1_000_000);
         refresh.note(at(tick), 100 * MS, weight);
     }
-    assert_eq!((refresh.period(), refresh.doubt(100 * MS)), (None, 150 * MS));
+    assert_eq!(refresh.period(), None);
+    assert_eq!(refresh.doubt(100 * MS, 90 * MS), 150 * MS);
+    assert_eq!(refresh.doubt(100 * MS, 300 * MS), 300 * MS);
+    let slow = catalogued(1_000 * MS);
+    assert_eq!(slow.doubt(60 * MS, 50 * MS), 90 * MS);
+    assert_eq!(slow.doubt(60 * MS, 2_000 * MS), 1_000 * MS);
+}
+
+#[test]
+fn late_reads_do_not_shift_the_period() {
+    for announced in [Announced::Unknown, Announced::Every(100 * MS)] {
+        let mut refresh = Refresh { announced, period: announced.period(), ..Refresh::default() };
+        let mut shown = 0;
+        for millis in 0_u32..5_000 {
+            // 8 ms without a read, just when there is a refresh.
+            if (500..508).contains(&(millis % 1_000)) {
+                continue;
+            }
+            let weight = (millis / 100 > shown).then_some(1_000_000);
+            shown = millis / 100;
+            refresh.note(Monotonic::ZERO.plus(millis * MS), MS, weight);
+            if millis > 2_000 {
+                assert_eq!(refresh.period(), Some(100 * MS), "at {millis} ms");
+            }
+        }
+    }
 }

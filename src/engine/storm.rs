@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use super::suspicion::{Quiet, Suspicion};
 use crate::model::Monotonic;
 
 /// What makes a storm. Every figure is a setting.
@@ -23,7 +24,7 @@ pub struct StormSettings {
 }
 
 impl StormSettings {
-    /// What makes a storm unless it is said otherwise.
+    /// The figures that hold where nobody set others.
     pub const DEFAULT: Self = Self {
         suspect_ratio: 0.95,
         detection: Duration::from_millis(200),
@@ -53,8 +54,8 @@ pub(super) enum Evidence {
 /// One judged sample, as a storm sees it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Judged {
-    /// The sample's time, which is the end of the judged span.
-    pub now: Monotonic,
+    /// The end of the judged span.
+    pub ended: Monotonic,
     /// The judged span.
     pub span: Duration,
     /// Share of the span that was paused, or an upper bound of it.
@@ -75,41 +76,7 @@ pub(super) struct Judged {
 enum Phase {
     Calm,
     Suspect(Suspicion),
-    Storm { quiet: Duration },
-}
-
-/// Suspect samples in a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Suspicion {
-    since: Monotonic,
-    time: Duration,
-    paused: Duration,
-    samples: u32,
-}
-
-/// A sample that counts old values can show this much less than was paused and still begin a suspicion.
-const LEAST_DOUBTFUL_RATIO: f64 = 0.5;
-
-impl Suspicion {
-    /// What a sample begins, if it is suspect by itself.
-    fn begin(settings: &StormSettings, judged: &Judged) -> Option<Self> {
-        let doubtful = !judged.doubt.is_zero() && judged.ratio >= LEAST_DOUBTFUL_RATIO;
-        if judged.ratio < settings.suspect_ratio && !doubtful {
-            return None;
-        }
-        let time = judged.span + judged.paused_before;
-        let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        let since = Monotonic::from_nanos(judged.now.as_nanos().saturating_sub(nanos));
-        Some(Self { since, time, paused: judged.paused + judged.paused_before, samples: 1 })
-    }
-
-    /// Whether all of it may have been paused, with the sample that came last.
-    fn is_held(&self, settings: &StormSettings, judged: &Judged) -> bool {
-        let free = self.time.saturating_sub(self.paused);
-        let may_be_old =
-            self.time.mul_f64(1.0 - settings.suspect_ratio.clamp(0.0, 1.0)) + judged.doubt;
-        judged.ratio >= settings.suspect_ratio || (!judged.doubt.is_zero() && free <= may_be_old)
-    }
+    Storm(Quiet),
 }
 
 /// The storm state of one priority and direction.
@@ -131,7 +98,7 @@ impl Storm {
     /// Whether a storm is on. It is, too, while it is quiet but not for long enough.
     #[must_use]
     pub(super) const fn is_active(&self) -> bool {
-        matches!(self.phase, Phase::Storm { .. })
+        matches!(self.phase, Phase::Storm(_))
     }
 
     /// Storms since the engine began.
@@ -155,7 +122,7 @@ impl Storm {
     /// Takes a judged sample.
     pub(super) fn judge(&mut self, settings: &StormSettings, judged: &Judged) {
         match self.phase {
-            Phase::Storm { quiet } => self.go_on(settings, judged, quiet),
+            Phase::Storm(quiet) => self.go_on(settings, judged, quiet),
             Phase::Calm | Phase::Suspect(_) => self.suspect(settings, judged),
         }
     }
@@ -170,47 +137,34 @@ impl Storm {
             self.phase = Phase::Calm;
             return;
         }
-        let joined = self.joined(judged).filter(|own| own.is_held(settings, judged));
-        let Some(suspicion) = joined.or_else(|| Suspicion::begin(settings, judged)) else {
-            self.phase = Phase::Calm;
-            return;
+        let before = match self.phase {
+            Phase::Suspect(suspicion) => suspicion,
+            Phase::Calm | Phase::Storm(_) => Suspicion::default(),
         };
-        let Suspicion { since, time, paused, samples } = suspicion;
-        // Where values may be old, the pause itself must have been counted, too.
-        let counted = judged.doubt.is_zero()
-            || paused >= settings.detection.mul_f64(settings.suspect_ratio.clamp(0.0, 1.0));
-        if time >= settings.detection && samples >= settings.least_samples && counted {
+        let suspicion = before.joined(settings, judged);
+        if let Some((since, time)) = suspicion.storm(settings) {
             self.begin(since);
             self.time += time;
+        } else if suspicion.is_none() {
+            self.phase = Phase::Calm;
         } else {
             self.phase = Phase::Suspect(suspicion);
         }
     }
 
-    /// The present suspicion with one more sample.
-    fn joined(&self, judged: &Judged) -> Option<Suspicion> {
-        let Phase::Suspect(own) = self.phase else { return None };
-        Some(Suspicion {
-            time: own.time + judged.span,
-            paused: own.paused + judged.paused,
-            samples: own.samples + 1,
-            ..own
-        })
-    }
-
-    fn go_on(&mut self, settings: &StormSettings, judged: &Judged, quiet: Duration) {
-        if judged.ratio >= settings.over_ratio {
-            self.time += quiet + judged.span;
-            self.phase = Phase::Storm { quiet: Duration::ZERO };
-        } else if quiet + judged.span >= settings.recovery {
-            self.phase = Phase::Calm;
-        } else {
-            self.phase = Phase::Storm { quiet: quiet + judged.span };
-        }
+    fn go_on(&mut self, settings: &StormSettings, judged: &Judged, quiet: Quiet) {
+        self.phase = match quiet.joined(settings, judged) {
+            None => {
+                self.time += quiet.time() + judged.span;
+                Phase::Storm(Quiet::default())
+            }
+            Some(longer) if longer.time() >= settings.recovery => Phase::Calm,
+            Some(longer) => Phase::Storm(longer),
+        };
     }
 
     fn begin(&mut self, since: Monotonic) {
-        self.phase = Phase::Storm { quiet: Duration::ZERO };
+        self.phase = Phase::Storm(Quiet::default());
         self.episodes += 1;
         self.last_start = Some(since);
     }
@@ -218,7 +172,7 @@ impl Storm {
     /// The NIC's own stall detector fired: an episode, whatever the ratio says.
     pub(super) fn stalled(&mut self, now: Monotonic) {
         match self.phase {
-            Phase::Storm { .. } => self.phase = Phase::Storm { quiet: Duration::ZERO },
+            Phase::Storm(_) => self.phase = Phase::Storm(Quiet::default()),
             Phase::Calm | Phase::Suspect(_) => self.begin(now),
         }
     }
@@ -227,8 +181,10 @@ impl Storm {
     /// all of it was paused.
     pub(super) fn pass_gap(&mut self, settings: &StormSettings, judged: &Judged) {
         match self.phase {
-            Phase::Storm { quiet } => self.go_on(settings, judged, quiet),
-            Phase::Suspect(_) if judged.ratio >= settings.suspect_ratio => {}
+            Phase::Storm(quiet) => self.go_on(settings, judged, quiet),
+            Phase::Suspect(own) if judged.ratio >= settings.suspect_ratio => {
+                self.phase = Phase::Suspect(own.past_gap(judged.span));
+            }
             Phase::Calm | Phase::Suspect(_) => self.phase = Phase::Calm,
         }
     }

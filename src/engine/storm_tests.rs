@@ -19,11 +19,11 @@ impl Run {
 
     fn sample(&mut self, span: Duration, ratio: f64, evidence: Evidence, upper_bound: bool) {
         self.now = self.now.plus(span);
-        let (now, paused_before) = (self.now, self.before);
+        let (ended, paused_before) = (self.now, self.before);
         let paused = span.mul_f64(ratio);
-        let doubt = self.doubt;
+        let (doubt, ratio) = (self.doubt, ratio.min(1.0));
         let judged =
-            Judged { now, span, ratio, paused, doubt, upper_bound, evidence, paused_before };
+            Judged { ended, span, ratio, paused, doubt, upper_bound, evidence, paused_before };
         self.storm.judge(&StormSettings::default(), &judged);
         self.before = span.mul_f64(ratio);
     }
@@ -153,4 +153,90 @@ fn a_pause_that_began_within_a_sample_counts_from_there() {
     run.sample(100 * MS, 1.0, Evidence::Unknown, false);
     assert!(run.storm.is_active());
     assert_eq!(run.storm.time(), 250 * MS);
+}
+
+#[test]
+fn the_sample_in_which_a_pause_began_is_one_of_two() {
+    let mut run = Run::new();
+    run.sample(140 * MS, 0.9, Evidence::Unknown, false);
+    run.sample(140 * MS, 1.0, Evidence::Unknown, false);
+    assert!(run.storm.is_active());
+    assert_eq!(run.storm.time(), 266 * MS);
+}
+
+#[test]
+fn short_breaks_weigh_the_same_at_every_interval() {
+    for millis in [1_u32, 2, 5, 10] {
+        let mut run = Run::new();
+        // In tenths of a millisecond.
+        let mut play = |length: u32, paused: fn(u32) -> bool| {
+            for from in (0..length).step_by(10 * millis as usize) {
+                let held = (from..from + 10 * millis).filter(|tenth| paused(*tenth)).count();
+                let ratio = f64::from(u32::try_from(held).unwrap()) / f64::from(10 * millis);
+                run.sample(millis * MS, ratio, Evidence::Agrees, false);
+            }
+            run.storm.is_active()
+        };
+        assert!(play(3_000, |tenth| tenth % 50 < 48), "free for 0.2 ms of 5, at {millis} ms");
+        assert!(!play(4_000, |tenth| tenth % 100 < 3), "paused for 0.3 ms of 10, at {millis} ms");
+    }
+}
+
+#[test]
+fn a_break_of_a_whole_sample_ends_suspicion_at_every_interval() {
+    for millis in [1, 2, 5, 10] {
+        let mut run = Run::new();
+        for _ in 0..10 {
+            for _ in 0..190 / millis {
+                run.sample(millis * MS, 1.0, Evidence::Agrees, false);
+            }
+            run.sample(millis * MS, 0.0, Evidence::Agrees, false);
+        }
+        assert_eq!(run.storm.episodes(), 0, "{millis} ms");
+    }
+}
+
+#[test]
+fn old_values_need_not_show_the_pause_of_their_own_span() {
+    // A source that is refreshed as often as it is read: what one read misses, the next one has.
+    let held = |doubt, shares: &[f64]| {
+        let mut run = Run::new();
+        run.doubt = doubt;
+        for share in shares {
+            run.sample(100 * MS, *share, Evidence::Unknown, false);
+        }
+        run.storm.episodes()
+    };
+    assert_eq!(held(150 * MS, &[0.6, 1.3, 0.8, 1.2]), 1);
+    assert_eq!(held(Duration::ZERO, &[0.6, 1.3, 0.8, 1.2]), 0);
+    assert_eq!(held(150 * MS, &[0.7, 0.0, 0.9, 0.0, 0.2]), 0, "too little pause in all");
+}
+
+#[test]
+fn a_gap_lends_a_suspicion_no_time() {
+    let settings = StormSettings::default();
+    let mut run = Run::new();
+    run.samples(15, 1.0);
+    let gap = |ratio| Judged {
+        ended: Monotonic::from_nanos(2_000_000_000),
+        span: 300 * MS,
+        ratio,
+        paused: (300 * MS).mul_f64(ratio),
+        doubt: Duration::ZERO,
+        upper_bound: false,
+        evidence: Evidence::Agrees,
+        paused_before: Duration::ZERO,
+    };
+    run.storm.pass_gap(&settings, &gap(1.0));
+    assert!(!run.storm.is_active());
+    run.samples(5, 1.0);
+    assert!(run.storm.is_active(), "the suspicion went on");
+    assert_eq!(run.storm.time(), 500 * MS, "the storm has the gap, too");
+    run.storm.pass_gap(&settings, &gap(1.0));
+    assert_eq!(run.storm.time(), 800 * MS, "and any later one");
+    let mut run = Run::new();
+    run.samples(15, 1.0);
+    run.storm.pass_gap(&settings, &gap(0.5));
+    run.samples(5, 1.0);
+    assert!(!run.storm.is_active(), "a gap that was not held ends it");
 }

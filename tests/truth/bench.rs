@@ -72,8 +72,6 @@ pub(crate) struct Shown {
     pub(crate) kept: Option<NicTruth>,
     /// When it did.
     pub(crate) kept_at: u64,
-    /// Whether that is certain: a slow read can carry the fabric past the instant.
-    pub(crate) certain: bool,
     /// Where counters began to count.
     pub(crate) baseline: NicTruth,
 }
@@ -173,8 +171,7 @@ impl Bench {
                 places.insert((index, device.pci_address), nic);
                 let period = refresh_of(&device.driver);
                 let kept = period.map(|_| NicTruth::default());
-                bench_shown
-                    .insert(nic, Shown { kept, kept_at: START, certain: true, ..Shown::default() });
+                bench_shown.insert(nic, Shown { kept, kept_at: START, ..Shown::default() });
                 refreshes.extend(period.map(|period| (START + period, nic, period)));
             }
         }
@@ -232,6 +229,10 @@ impl Bench {
         }
     }
 
+    pub(crate) fn course(&self, nic: Nic) -> &NicCourse {
+        &self.courses[&nic]
+    }
+
     fn now(&self) -> u64 {
         self.clock.load(Ordering::Relaxed)
     }
@@ -258,11 +259,11 @@ impl Bench {
     fn follow_fabric(&mut self, at: u64) {
         self.advance(at);
         let fabric = self.fabric.lock().unwrap();
-        let certain = fabric.now().as_nanos() == at;
+        assert_eq!(fabric.now().as_nanos(), at, "a slow read carried the fabric past the instant");
         let truth = |(host, place): Nic| fabric.truth(host, place).unwrap();
         for (due, nic, period) in self.refreshes.iter_mut().filter(|(due, ..)| *due == at) {
             let shown = self.shown.get_mut(nic).unwrap();
-            (shown.kept, shown.kept_at, shown.certain) = (Some(truth(*nic)), at, certain);
+            (shown.kept, shown.kept_at) = (Some(truth(*nic)), at);
             *due += *period;
         }
         for (due, nic, mark) in self.marks.iter_mut().filter(|(due, ..)| *due == at) {

@@ -50,6 +50,11 @@ impl Course {
         self.before[last] + (hold.to.min(at) - hold.from) + open
     }
 
+    /// Holds that began before `at`.
+    pub(crate) fn begun_by(&self, at: u64) -> u64 {
+        self.holds.partition_point(|hold| hold.from < at) as u64
+    }
+
     /// Time paused between two instants.
     pub(crate) fn paused(&self, from: u64, to: u64) -> u64 {
         self.paused_by(to) - self.paused_by(from)
