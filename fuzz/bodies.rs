@@ -91,7 +91,12 @@ pub fn ethtool_names(bytes: &[u8]) {
         driver: driver.to_owned(),
         raw: RawSelection { pattern: regex::Regex::new(".*").ok(), cap: 10 },
     };
-    let slots: Vec<Vec<u8>> = slots.chunks(NAME_SLOT).map(<[u8]>::to_vec).collect();
+    let padded = |name: &[u8]| {
+        let mut slot = [0; NAME_SLOT];
+        slot[..name.len()].copy_from_slice(name);
+        slot
+    };
+    let slots = slots.chunks(NAME_SLOT).map(padded).collect();
     let driver = AnyDriver { slots, behaviour: *behaviour, values: Vec::new() };
     let set = EthtoolStatistics::new(driver, "rail0".to_owned());
     let mut source = PlannedSource::new(Box::new(set), rules, Arc::default());
@@ -105,7 +110,7 @@ pub fn ethtool_names(bytes: &[u8]) {
 }
 
 struct AnyDriver {
-    slots: Vec<Vec<u8>>,
+    slots: Vec<[u8; NAME_SLOT]>,
     /// Bits: the kernel checks the count; counts lie; a slot is missing; values are few; values are all ones.
     behaviour: u8,
     values: Vec<u64>,
@@ -126,8 +131,8 @@ impl StatisticsCalls for AnyDriver {
         Ok(if self.has(1) { self.len().wrapping_mul(0x0101_0101) } else { self.len() })
     }
 
-    fn names(&self, _device: &str, _count: u32) -> Result<Vec<Vec<u8>>, Errno> {
-        Ok(self.slots.iter().skip(usize::from(self.has(2))).cloned().collect())
+    fn names(&self, _device: &str, _count: u32) -> Result<Vec<[u8; NAME_SLOT]>, Errno> {
+        Ok(self.slots.iter().skip(usize::from(self.has(2))).copied().collect())
     }
 
     fn values(&mut self, _device: &str, count: u32) -> Result<(u32, &[u64]), Errno> {

@@ -175,7 +175,8 @@ impl FeedEngine {
         let (mut missing, mut out_of_range) = (false, false);
         for track in &mut self.tracks {
             match track.judge(&self.settings, &span, around.unix_seconds) {
-                Ok(()) => {}
+                Ok(false) => {}
+                Ok(true) => self.refresh.note_old_value(),
                 Err(LeftOut::Missing) => missing = true,
                 Err(LeftOut::OutOfRange) => out_of_range = true,
             }

@@ -182,13 +182,12 @@ impl Track {
             }
         }
         if let Some(place) = self.places.frames {
-            match ledger.step(place) {
-                Step::By(growth) => self.moved.frames = self.moved.frames.saturating_add(growth),
+            if let Step::By(growth) = ledger.step(place) {
+                self.moved.frames = self.moved.frames.saturating_add(growth);
+            } else {
                 // Without them sent pause cannot be told from received pause.
-                _ => {
-                    let needed = self.places.time.is_none() || self.direction == Direction::Tx;
-                    self.moved.broken |= needed;
-                }
+                let needed = self.places.time.is_none() || self.direction == Direction::Tx;
+                self.moved.broken |= needed;
             }
         }
         if let Some(place) = self.places.traffic {
@@ -198,7 +197,8 @@ impl Track {
         }
     }
 
-    /// Judges what was gathered over `span`.
+    /// Judges what was gathered over `span`. Returns whether more was paused than there was time: then the value
+    /// before was an old one.
     ///
     /// # Errors
     /// Why the span is left out of ratios and storms.
@@ -207,7 +207,7 @@ impl Track {
         settings: &StormSettings,
         span: &Span,
         unix_now: f64,
-    ) -> Result<(), LeftOut> {
+    ) -> Result<bool, LeftOut> {
         let moved = std::mem::take(&mut self.moved);
         let seconds = span.length.as_secs_f64();
         if moved.broken || seconds <= 0.0 {
@@ -225,9 +225,9 @@ impl Track {
         } else {
             (self.bound(moved.frames, seconds, span.link.speed), true)
         };
-        let shift = READ_JITTER_SECONDS + span.age.as_secs_f64();
-        let tolerance = 1.0 + RATIO_TOLERANCE + shift / seconds;
-        if exact && share.is_some_and(|share| share > tolerance) {
+        let most = 1.0 + RATIO_TOLERANCE + READ_JITTER_SECONDS / seconds;
+        let with_age = most + span.age.as_secs_f64() / seconds;
+        if exact && share.is_some_and(|share| share > with_age) {
             self.leave_out(span.now);
             return Err(LeftOut::OutOfRange);
         }
@@ -251,7 +251,7 @@ impl Track {
             self.advance_storm(settings, &judged, span, unix_now);
             self.paused_before = span.length.mul_f64(ratio);
         }
-        Ok(())
+        Ok(exact && share.is_some_and(|share| share > most))
     }
 
     /// Paused time that counts: sent pause only while pause frames are sent, since a tx duration alone may be

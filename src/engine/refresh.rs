@@ -117,9 +117,14 @@ impl Refresh {
         let reads = gap.max(interval + interval / 2);
         match self.period {
             Some(period) => period.min(reads),
-            None if self.stale_jumps > 0 => reads,
+            None if self.stale_jumps > 0 && self.announced == Announced::Unknown => reads,
             None => Duration::ZERO,
         }
+    }
+
+    /// The values themselves show that a read gave old ones.
+    pub(super) fn note_old_value(&mut self) {
+        self.stale_jumps = STALE_JUMPS;
     }
 
     /// Forgets what was judged so far, as after a reset or a change of link; the learned period stays.
@@ -266,7 +271,8 @@ impl Refresh {
         let [least, .., most] = sorted;
         let sum: Duration = sorted.iter().sum();
         let median = sorted.get(GAPS / 2).copied().unwrap_or(least);
-        Some(Gaps { least, median, most, mean: sum / GAPS as u32 })
+        let mean = sum / u32::try_from(sorted.len()).unwrap_or(1);
+        Some(Gaps { least, median, most, mean })
     }
 }
 

@@ -65,13 +65,14 @@ impl Course {
         self.paused(from, to) as f64 / (to - from).max(1) as f64
     }
 
-    /// All holds up to `now`, those at most `gap` apart joined; `gap` is also at most 4 % of what is before it.
-    pub(crate) fn joined(&self, gap: u64, now: u64) -> Vec<Hold> {
+    /// All holds up to `now`, those at most `gap` apart joined, if that is also at most this percentage of what is
+    /// before it.
+    pub(crate) fn joined(&self, gap: u64, percent: u64, now: u64) -> Vec<Hold> {
         let open = self.open.map(|from| Hold { from, to: now });
         let mut joined: Vec<Hold> = Vec::new();
         for hold in self.holds.iter().copied().chain(open) {
             match joined.last_mut() {
-                Some(last) if hold.from - last.to <= gap.min(last.length() / 25) => {
+                Some(last) if hold.from - last.to <= gap.min(last.length() * percent / 100) => {
                     last.to = hold.to;
                 }
                 _ => joined.push(hold),
@@ -132,6 +133,6 @@ fn paused_time_is_exact_at_any_instant() {
     let by = |at| course.paused_by(at);
     assert_eq!([by(50), by(120), by(160), by(250), by(350), by(410)], [0, 20, 50, 100, 150, 160]);
     assert_eq!(course.paused(120, 250), 80);
-    let joined = course.joined(50, 500);
+    let joined = course.joined(50, 4, 500);
     assert_eq!(joined.len(), 3, "a gap as long as the hold before it joins nothing");
 }

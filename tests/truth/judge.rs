@@ -94,6 +94,7 @@ impl Judge {
                     log,
                     spans: past.spans.all(),
                     refresh: refresh_of(&past.driver).unwrap_or(0),
+                    unknown: 0,
                 };
                 case.compare(&mut self.findings);
             }
