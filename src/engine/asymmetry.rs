@@ -15,39 +15,50 @@ const LEAST_RATIO: f64 = 0.001;
 /// What the ratio window holds per priority, for one direction.
 type Side = [Option<Sums>; Priority::COUNT];
 
-/// `(tx − rx) / (tx + rx)` over the ratio window, for each priority of the mask `shown`.
-///
-/// Frames of priorities of one traffic class can be counted in unison (ice), so the class's highest figure stands for
-/// each of them, never the sum. Pause time is each priority's own. `whole`: the window is made of whole spans.
-#[must_use]
-pub(super) fn asymmetries(
-    tracks: &[Track],
-    link: &LinkFacts,
-    shown: u8,
-    whole: bool,
-) -> [Option<f64>; Priority::COUNT] {
-    let (mut tx, mut rx) = (Side::default(), Side::default());
-    let mut inexact = 0;
-    for track in tracks {
+/// What the ratio window holds per priority and direction.
+#[derive(Debug, Default)]
+pub(super) struct Windows {
+    tx: Side,
+    rx: Side,
+    /// Priorities of which some figure is made of frames.
+    inexact: u8,
+}
+
+impl Windows {
+    /// Takes in what the window of a track holds.
+    pub(super) fn note(&mut self, track: &Track, window: Option<Sums>) {
         let side = match track.direction() {
-            Direction::Tx => &mut tx,
-            Direction::Rx => &mut rx,
+            Direction::Tx => &mut self.tx,
+            Direction::Rx => &mut self.rx,
         };
-        if let Some(window) = side.get_mut(track.priority().position()) {
-            *window = track.window(whole);
+        if let Some(own) = side.get_mut(track.priority().position()) {
+            *own = window;
         }
         if track.basis() == Basis::Frames {
-            inexact |= mask_of(track.priority());
+            self.inexact |= mask_of(track.priority());
         }
     }
-    Priority::ALL.map(|priority| {
-        let exact = !has(inexact, priority);
-        let mates = if exact { mask_of(priority) } else { mates(priority, link) };
-        // A mate's frames alone are none of this priority's.
-        let paused = exact || [&tx, &rx].into_iter().any(|side| has_frames(side, priority));
-        let speaks = has(shown, priority) && paused;
-        speaks.then(|| between(&tx, &rx, mates, exact, link)).flatten()
-    })
+
+    /// `(tx − rx) / (tx + rx)` over the ratio window, for each priority of the mask `shown`.
+    ///
+    /// Frames of priorities of one traffic class can be counted in unison (ice), so the class's highest figure
+    /// stands for each of them, never the sum. Pause time is each priority's own.
+    #[must_use]
+    pub(super) fn asymmetries(
+        &self,
+        link: &LinkFacts,
+        shown: u8,
+    ) -> [Option<f64>; Priority::COUNT] {
+        Priority::ALL.map(|priority| {
+            let exact = !has(self.inexact, priority);
+            let mates = if exact { mask_of(priority) } else { mates(priority, link) };
+            // A mate's frames alone are none of this priority's.
+            let paused =
+                exact || [&self.tx, &self.rx].iter().any(|side| has_frames(side, priority));
+            let speaks = has(shown, priority) && paused;
+            speaks.then(|| between(&self.tx, &self.rx, mates, exact, link)).flatten()
+        })
+    }
 }
 
 fn has_frames(side: &Side, priority: Priority) -> bool {

@@ -23,7 +23,7 @@ pub use storm::StormSettings;
 use std::sync::Arc;
 use std::time::Duration;
 
-use asymmetry::asymmetries;
+use asymmetry::Windows;
 use pause::{LeftOut, Span, Track};
 use refresh::{Due, Refresh};
 
@@ -244,14 +244,17 @@ impl FeedEngine {
         // A refresh is never cut: what happened when in it is not known.
         let whole = self.refresh.period().is_some();
         summary.tracks.clear();
+        let mut windows = Windows::default();
         let mut shown = 0;
         for track in &self.tracks {
+            let window = track.window(whole);
+            windows.note(track, window);
             if track.has_paused() || has(lossless, track.priority()) {
                 shown |= mask_of(track.priority());
-                summary.tracks.push(track.figures(self.link.speed, whole));
+                summary.tracks.push(track.figures(window, self.link.speed));
             }
         }
-        summary.asymmetry = asymmetries(&self.tracks, &self.link, shown, whole);
+        summary.asymmetry = windows.asymmetries(&self.link, shown);
         let exact = self.tracks.iter().any(|own| own.basis() == Basis::Duration);
         summary.basis = match (self.tracks.is_empty(), exact) {
             (true, _) => None,

@@ -375,10 +375,13 @@ impl Track {
         self.reach = 0.0;
     }
 
-    /// The figures now; those of the window of whole spans on request.
+    /// The figures now, with those of what the trailing `window` holds.
     #[must_use]
-    pub(super) fn figures(&self, speed: Option<BitsPerSecond>, whole: bool) -> PauseFigures {
-        let window = self.window.get(whole);
+    pub(super) fn figures(
+        &self,
+        window: Option<Sums>,
+        speed: Option<BitsPerSecond>,
+    ) -> PauseFigures {
         let exact = self.places.time.is_some();
         PauseFigures {
             priority: self.priority,

@@ -40,6 +40,9 @@ impl Sums {
     }
 }
 
+/// Running sums at an instant.
+type Point = (Monotonic, Sums);
+
 /// The sums over a trailing window. Between two points only this value itself is touched, not its list: at a
 /// thousand samples a second what is not in the processor's cache is what costs.
 #[derive(Clone, Debug)]
@@ -47,12 +50,13 @@ pub(super) struct TrailingSums {
     length: Duration,
     spacing: Duration,
     /// Points at least `spacing` apart; the first is the window's start.
-    points: VecDeque<(Monotonic, Sums)>,
+    points: VecDeque<Point>,
+    /// The first two of them: the span that reaches across the window's beginning.
+    first: Option<Point>,
+    second: Option<Point>,
     /// When a point is due.
     due: Monotonic,
-    /// When the second point has left the window, so that the first can go.
-    turns: Option<Monotonic>,
-    latest: Option<(Monotonic, Sums)>,
+    latest: Option<Point>,
     /// The window's end.
     now: Monotonic,
 }
@@ -68,8 +72,9 @@ impl TrailingSums {
             length,
             spacing: length / POINTS,
             points: VecDeque::with_capacity(POINTS as usize + 3),
+            first: None,
+            second: None,
             due: Monotonic::ZERO,
-            turns: None,
             latest: None,
             now: Monotonic::ZERO,
         }
@@ -89,29 +94,32 @@ impl TrailingSums {
     /// Lets what lies before the window go, though nothing new came.
     pub(super) fn expire(&mut self, now: Monotonic) {
         self.now = now;
-        while self.turns.is_some_and(|at| now >= at) {
-            self.points.pop_front();
-            self.note_edge();
-        }
-        if self.latest.is_some_and(|(at, _)| now.since(at) >= self.length) {
+        let left = |(at, _): Point| now >= at.plus(self.length);
+        if self.latest.is_some_and(left) {
             self.points.clear();
             self.latest = None;
             self.due = Monotonic::ZERO;
+            self.note_edge();
+        } else if self.second.is_some_and(left) {
+            while self.points.get(1).copied().is_some_and(left) {
+                self.points.pop_front();
+            }
             self.note_edge();
         }
     }
 
     fn note_edge(&mut self) {
-        self.turns = self.points.get(1).map(|(at, _)| at.plus(self.length));
+        self.first = self.points.front().copied();
+        self.second = self.points.get(1).copied();
     }
 
     /// The sums within the window; none while no time in it was judged. With `whole` the span that reaches across
     /// the window's beginning is in it as a whole.
     #[must_use]
     pub(super) fn get(&self, whole: bool) -> Option<Sums> {
-        let (began, first) = *self.points.front()?;
+        let (began, first) = self.first?;
         let (_, latest) = self.latest?;
-        let (ended, next) = self.points.get(1).copied().or(self.latest)?;
+        let (ended, next) = self.second.or(self.latest)?;
         let before = self.now.since(began).saturating_sub(self.length);
         let crossing = ended.since(began);
         let first = if whole || before.is_zero() || before >= crossing {
@@ -124,7 +132,7 @@ impl TrailingSums {
     }
 }
 
-/// A share of a span of nanoseconds; spans in a window are far below 2^53 ns.
+/// A share of a span of nanoseconds, rounded; spans in a window are far below 2^52 ns.
 #[allow(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
@@ -132,7 +140,8 @@ impl TrailingSums {
     reason = "a share between 0 and 1 of a positive whole number"
 )]
 fn scaled(nanos: u64, share: f64) -> u64 {
-    (nanos as f64 * share).round() as u64
+    // `round` is a call where the processor's oldest instructions must do.
+    (nanos as f64 * share + 0.5) as u64
 }
 
 /// The highest value of a trailing minute, by the second.
