@@ -229,6 +229,10 @@ impl Bench {
         }
     }
 
+    pub(crate) const fn interval(&self) -> Duration {
+        self.interval
+    }
+
     pub(crate) fn course(&self, nic: Nic) -> &NicCourse {
         &self.courses[&nic]
     }

@@ -10,7 +10,7 @@ use crate::findings::Findings;
 use crate::grid::Grid;
 use crate::shown::{lanes_of, shown_value, xoff_frames};
 use crate::spans::Spans;
-use crate::storms::{Case, StormLog};
+use crate::storms::{Case, StormLog, unknown_refresh};
 
 /// Figures are compared this often; counters at each sample.
 const COMPARED_EVERY: u64 = 10 * MILLISECOND;
@@ -86,6 +86,7 @@ impl Judge {
                 self.findings.holds(claim, &past.driver, none, String::new);
                 continue;
             }
+            let refresh = refresh_of(&past.driver).unwrap_or(0);
             for (lane, log) in &past.storms {
                 let case = Case {
                     driver: &past.driver,
@@ -93,8 +94,8 @@ impl Judge {
                     course: bench.course(past.nic).lane(lane.0, lane.1),
                     log,
                     spans: past.spans.all(),
-                    refresh: refresh_of(&past.driver).unwrap_or(0),
-                    unknown: 0,
+                    refresh,
+                    unknown: unknown_refresh(&past.driver, refresh, bench.interval()),
                 };
                 case.compare(&mut self.findings);
             }

@@ -1,5 +1,7 @@
 //! Storms as they were raised, against holds as they were.
 
+use std::time::Duration;
+
 use roce_exporter::engine::StormFigures;
 
 use crate::bench::{EPOCH, MILLISECOND, SECOND};
@@ -58,6 +60,13 @@ impl StormLog {
     }
 }
 
+/// How much later a storm may be seen where reads are too slow to show how often values are refreshed and the catalogue
+/// does not know: so many refreshes that what a read misses is within what a suspect ratio allows.
+pub(crate) fn unknown_refresh(driver: &str, refresh: u64, interval: Duration) -> u64 {
+    let seen = 2 * refresh >= 3 * interval.as_nanos() as u64;
+    if driver == "ionic" && !seen { 20 * refresh } else { 0 }
+}
+
 /// The circumstances of a lane's storms.
 pub(crate) struct Case<'run> {
     pub(crate) driver: &'run str,
@@ -67,7 +76,7 @@ pub(crate) struct Case<'run> {
     pub(crate) spans: &'run [Span],
     /// How often values are refreshed; zero where each read is fresh.
     pub(crate) refresh: u64,
-    /// How much later storms may be seen since reads are too slow to show how often values are refreshed.
+    /// See [`unknown_refresh`].
     pub(crate) unknown: u64,
 }
 
