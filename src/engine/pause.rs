@@ -14,7 +14,7 @@ use super::storm::{Evidence, Judged, Storm, StormSettings};
 use super::window::{Sums, TrailingPeak, TrailingSums};
 use crate::model::{
     BitsPerSecond, Direction, Histogram, Index, LinkFacts, Monotonic, Plan, Priority, Quantity,
-    Unit,
+    Unit, saturating_nanos,
 };
 
 /// The trailing window of ratios.
@@ -276,9 +276,9 @@ impl Track {
 
     fn add_up(&mut self, span: &Span, paused: u64, frames: u64) {
         if self.sums == Sums::default() {
-            self.window.push(before(span), self.sums);
+            self.window.push(span.now.minus(span.length), self.sums);
         }
-        let length = u64::try_from(span.length.as_nanos()).unwrap_or(u64::MAX);
+        let length = saturating_nanos(span.length);
         self.sums.judged_nanos = self.sums.judged_nanos.wrapping_add(length);
         self.sums.paused_nanos = self.sums.paused_nanos.wrapping_add(paused);
         self.sums.frames = self.sums.frames.wrapping_add(frames);
@@ -465,11 +465,6 @@ fn in_nanos(value: u64, unit: Unit) -> u64 {
         Unit::Count | Unit::Bytes | Unit::Percent => 0,
     };
     value.saturating_mul(factor)
-}
-
-fn before(span: &Span) -> Monotonic {
-    let length = u64::try_from(span.length.as_nanos()).unwrap_or(u64::MAX);
-    Monotonic::from_nanos(span.now.as_nanos().saturating_sub(length))
 }
 
 fn nanos_to_seconds(nanos: u64) -> f64 {

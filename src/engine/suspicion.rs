@@ -88,10 +88,8 @@ impl Run {
             (judged.paused, Duration::ZERO)
         };
         let time = own + before;
-        let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        let since = Monotonic::from_nanos(judged.ended.as_nanos().saturating_sub(nanos));
         Some(Self {
-            since,
+            since: judged.ended.minus(time),
             time,
             paused: judged.paused + before,
             debt: Duration::ZERO,

@@ -24,4 +24,4 @@ pub use plan::{Freshness, Plan, PlanCounter, Unit, Width};
 pub use quantity::{Quantity, ReadingKind};
 pub use reading::{Reading, Reason};
 pub use sample::Sample;
-pub use time::Monotonic;
+pub use time::{Monotonic, saturating_nanos};

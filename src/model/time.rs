@@ -2,6 +2,12 @@
 
 use std::time::Duration;
 
+/// `span` in nanoseconds, saturating at the largest that 64 bits hold (584 years).
+#[must_use]
+pub fn saturating_nanos(span: Duration) -> u64 {
+    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
+}
+
 /// A point on `CLOCK_MONOTONIC`, in nanoseconds. Wall time never mixes with it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Monotonic(u64);
@@ -31,7 +37,12 @@ impl Monotonic {
     /// This point moved later by `span`, saturating at the clock's end (584 years).
     #[must_use]
     pub fn plus(self, span: Duration) -> Self {
-        let nanos = u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
-        Self(self.0.saturating_add(nanos))
+        Self(self.0.saturating_add(saturating_nanos(span)))
+    }
+
+    /// This point moved earlier by `span`, saturating at the clock's origin.
+    #[must_use]
+    pub fn minus(self, span: Duration) -> Self {
+        Self(self.0.saturating_sub(saturating_nanos(span)))
     }
 }

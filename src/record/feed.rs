@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Recorder;
-use super::format::{Record, RecordedRead, nanos};
-use crate::model::{Feed, LinkFacts, Monotonic, Plan, Reading, Reason, Sample};
+use super::format::{Record, RecordedRead};
+use crate::model::{Feed, LinkFacts, Monotonic, Plan, Reading, Reason, Sample, saturating_nanos};
 
 /// A good read and what surrounds it.
 #[derive(Clone, Copy, Debug)]
@@ -107,7 +107,7 @@ impl FeedRecorder {
             at: self.recorder.nanos(taken.sample.taken_at),
             names: taken.names.to_vec(),
             wanted: plan.wanted.clone(),
-            cache_period: taken.cache_period.map(nanos),
+            cache_period: taken.cache_period.map(saturating_nanos),
         };
         let sent = self.recorder.send(&record);
         if sent {
@@ -135,14 +135,14 @@ impl FeedRecorder {
             }
             skipped += 1;
         }
-        let interval = nanos(taken.interval);
+        let interval = saturating_nanos(taken.interval);
         let relative = |nanos: u64, to: u64| nanos.wrapping_sub(to).cast_signed();
         RecordedRead {
             feed: self.id,
             at: self.recorder.nanos(taken.sample.taken_at),
-            took: nanos(taken.sample.took),
+            took: saturating_nanos(taken.sample.took),
             interval: relative(interval, self.written.next_interval),
-            next_interval: relative(nanos(taken.next_interval), interval),
+            next_interval: relative(saturating_nanos(taken.next_interval), interval),
             missed: taken.missed,
             link: (taken.link != self.written.link).then(|| taken.link.into()),
             changes,
@@ -156,7 +156,7 @@ impl FeedRecorder {
                 *kept = *value;
             }
         }
-        self.written.next_interval = nanos(taken.next_interval);
+        self.written.next_interval = saturating_nanos(taken.next_interval);
         self.written.link = taken.link;
     }
 }

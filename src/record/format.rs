@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::settings::{RecordedGid, RecordedRole, RecordedSettings};
 use crate::model::{
     BitsPerSecond, DeviceFacts, Feed, GidType, LinkFacts, LinkLayer, Monotonic, Priority, RdmaPort,
-    Reason, SourceKind,
+    Reason, SourceKind, saturating_nanos,
 };
 
 /// A choice of the model with its place in the format: the order of the variants is the format's, and one that the
@@ -80,18 +80,13 @@ impl Start {
 
     /// `at` as nanoseconds since the start.
     pub(super) fn nanos(&self, at: Monotonic) -> u64 {
-        nanos(at.since(self.at))
+        saturating_nanos(at.since(self.at))
     }
 
     /// The instant `nanos` after the start.
     pub(super) fn instant(&self, nanos: u64) -> Monotonic {
         self.at.plus(Duration::from_nanos(nanos))
     }
-}
-
-/// A duration in nanoseconds; 584 years at most.
-pub(super) fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// One record. Times are nanoseconds since the start of the recording.

@@ -13,9 +13,9 @@ use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::FeedRecorder;
-use super::format::{MAX_DEVICES, Record, RecordedDevice, Start, nanos};
+use super::format::{MAX_DEVICES, Record, RecordedDevice, Start};
 use super::frame::{file_head, frame};
-use crate::model::{DeviceFacts, Feed, Monotonic};
+use crate::model::{DeviceFacts, Feed, Monotonic, saturating_nanos};
 
 /// Records that may wait for the disk: some seconds of a host with eight NICs.
 const WAITING: usize = 4096;
@@ -55,7 +55,7 @@ impl Recording {
     /// When the first bytes cannot be written or no thread can be started.
     pub fn write_to(out: impl Write + Send + 'static, start: Start) -> io::Result<Self> {
         let Start { at, unix, program } = start.clone();
-        let first = Record::Start { at: at.as_nanos(), unix: nanos(unix), program };
+        let first = Record::Start { at: at.as_nanos(), unix: saturating_nanos(unix), program };
         let mut out = BufWriter::new(out);
         out.write_all(&file_head())?;
         out.write_all(&frame(&first).map_err(io::Error::other)?)?;

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::format::{at_most, nanos, recorded};
+use super::format::{at_most, recorded};
 use crate::model::{
     Buffers, Dcb, Ets, GidType, LinkPause, Pfc, PortRole, PortSettings, Priority, Trust,
+    saturating_nanos,
 };
 
 const EIGHT: usize = Priority::COUNT;
@@ -92,8 +93,8 @@ impl From<&PortSettings> for RecordedSettings {
             dcb: settings.dcb.as_ref().map(RecordedDcb::from),
             trust: settings.trust.map(RecordedTrust::from),
             link_pause: pause.map(|LinkPause { negotiated, rx, tx }| (negotiated, rx, tx)),
-            stall_prevention: settings.stall_prevention.map(nanos),
-            statistics_period: settings.statistics_period.map(nanos),
+            stall_prevention: settings.stall_prevention.map(saturating_nanos),
+            statistics_period: settings.statistics_period.map(saturating_nanos),
             mtu_bytes: settings.mtu_bytes,
         }
     }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::engine::{
     CounterFigures, FeedEngine, FeedFigures, PauseSummary, SamplingFigures, Snapshot,
 };
-use crate::model::{DeviceFacts, Feed, LinkFacts, Monotonic, Plan};
+use crate::model::{DeviceFacts, Feed, LinkFacts, Monotonic, Plan, saturating_nanos};
 
 /// Sampling that is late by less than this is not stale, whatever the interval.
 const LEAST_STALE_AGE: Duration = Duration::from_millis(100);
@@ -75,8 +75,7 @@ impl Slot {
 
     /// The interval that the thread now tries to keep.
     pub fn set_target(&self, interval: Duration) {
-        let nanos = u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX);
-        self.target.store(nanos, Ordering::Relaxed);
+        self.target.store(saturating_nanos(interval), Ordering::Relaxed);
     }
 
     /// The link as it was last seen.

@@ -174,8 +174,7 @@ struct Loaded {
 
 impl Tape {
     fn load(&self, recorded: RecordedSample) {
-        let took = u64::try_from(recorded.took.as_nanos()).unwrap_or(u64::MAX);
-        self.now.store(recorded.at.as_nanos().saturating_sub(took), Ordering::Relaxed);
+        self.now.store(recorded.at.minus(recorded.took).as_nanos(), Ordering::Relaxed);
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         *loaded = Loaded { finished: recorded.at, readings: recorded.readings };
     }

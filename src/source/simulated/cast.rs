@@ -5,6 +5,7 @@
 
 use super::drivers::{BNXT, Driver, I40E, ICE, IONIC, MLX5};
 use super::port::PortSpec;
+use crate::model::saturating_nanos;
 
 /// Hosts in the smallest fabric.
 pub(super) const FEWEST_HOSTS: usize = 4;
@@ -46,10 +47,7 @@ impl Member {
         PortSpec {
             bits_per_second: self.bits_per_second,
             roce: self.driver.rdma_name.is_some(),
-            stall_timeout_ns: self
-                .driver
-                .stall_timeout
-                .map(|timeout| u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX)),
+            stall_timeout_ns: self.driver.stall_timeout.map(saturating_nanos),
         }
     }
 

@@ -5,15 +5,10 @@
 
 use super::network::lane_of;
 use super::scenario::{Change, Class, Micros, Scenario};
-use crate::model::Priority;
+use crate::model::{Priority, saturating_nanos};
 
 /// How long the fabric is calm between two scenarios that are shown in turn.
 const REST_NS: u64 = 20_000_000_000;
-
-/// Nanoseconds of a span; beyond 584 years it is for ever.
-pub(super) fn nanos(span: std::time::Duration) -> u64 {
-    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
-}
 
 /// A draw from a range of microseconds, in nanoseconds.
 pub(super) fn draw(rng: &mut fastrand::Rng, range: Micros) -> u64 {
@@ -57,7 +52,7 @@ impl Timeline {
         let rest =
             Scenario::all().first().map(|calm| Scene { scenario: calm, lasts: Some(REST_NS) });
         let shown = Scenario::all().iter().filter_map(|scenario| {
-            scenario.walk.map(|walk| Scene { scenario, lasts: Some(nanos(walk)) })
+            scenario.walk.map(|walk| Scene { scenario, lasts: Some(saturating_nanos(walk)) })
         });
         Self::new(shown.flat_map(|scene| [Some(scene), rest]).flatten().collect(), start)
     }
@@ -85,9 +80,9 @@ impl Timeline {
     /// When there is something to do next.
     pub(super) fn next_at(&self) -> u64 {
         let Some(scenario) = self.scenario() else { return u64::MAX };
-        let pass_end = self.began + nanos(scenario.duration);
+        let pass_end = self.began + saturating_nanos(scenario.duration);
         let cue = scenario.script.get(self.next_cue);
-        let cue = cue.map_or(u64::MAX, |cue| self.began + nanos(cue.at));
+        let cue = cue.map_or(u64::MAX, |cue| self.began + saturating_nanos(cue.at));
         self.ends.min(pass_end).min(cue)
     }
 
@@ -103,15 +98,15 @@ impl Timeline {
                 return Some(Turn::Restore);
             }
             if let Some(cue) = scenario.script.get(self.next_cue)
-                && self.began + nanos(cue.at) <= now
+                && self.began + saturating_nanos(cue.at) <= now
             {
                 self.next_cue += 1;
                 return Some(Turn::Make(cue.change));
             }
-            if self.began + nanos(scenario.duration) > now {
+            if self.began + saturating_nanos(scenario.duration) > now {
                 return None;
             }
-            self.began += nanos(scenario.duration.saturating_sub(scenario.repeat_from));
+            self.began += saturating_nanos(scenario.duration.saturating_sub(scenario.repeat_from));
             let kept = scenario.script.iter().filter(|cue| cue.at < scenario.repeat_from);
             self.next_cue = kept.count();
             if scenario.repeat_from.is_zero() {

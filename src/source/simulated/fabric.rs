@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::cast::{Member, Nic, members};
-use super::director::{Act, Disturbance, DisturbanceKind, Load, Timeline, Turn, draw, nanos};
+use super::director::{Act, Disturbance, DisturbanceKind, Load, Timeline, Turn, draw};
 use super::drivers::Presence;
 use super::network::{Levers, Network};
 use super::pause::Obedience;
@@ -13,7 +13,7 @@ use super::scenario::{Change, Class, Micros, Scenario};
 use super::scenarios::{BACKGROUND, LOSSLESS};
 use super::truth::{Balance, EdgeRing, NicTruth, PauseTruth};
 use super::view::View;
-use crate::model::{Monotonic, Priority};
+use crate::model::{Monotonic, Priority, saturating_nanos};
 
 /// A step to a NIC of another host; no host has more NICs. All NICs then receive alike.
 const NEXT_HOST: usize = 3;
@@ -76,7 +76,7 @@ impl Fabric {
             lossless: LOSSLESS,
             rng: fastrand::Rng::with_seed(seed),
             next_redraw: now,
-            next_second: now + nanos(SECOND),
+            next_second: now + saturating_nanos(SECOND),
             next_event: now,
             next_ifindex: 2,
             names_epoch: Arc::default(),
@@ -217,7 +217,7 @@ impl Fabric {
             }
         }
         if self.next_second <= now {
-            self.next_second += nanos(SECOND);
+            self.next_second += saturating_nanos(SECOND);
             for port in &mut self.network.ports {
                 port.close_second();
             }
@@ -412,7 +412,7 @@ impl Fabric {
 
 /// When a driver refreshes its statistics after `now`; never for one that is read live.
 fn next_refresh(member: &Member, now: u64) -> u64 {
-    member.driver.refresh.map_or(u64::MAX, |period| now.saturating_add(nanos(period)))
+    member.driver.refresh.map_or(u64::MAX, |period| now.saturating_add(saturating_nanos(period)))
 }
 
 /// Bytes per second of the slower of two links.
