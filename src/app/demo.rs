@@ -3,10 +3,9 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use super::serve::{MakeHost, serve};
+use super::serve::{MakeHost, Running, serve};
 use crate::catalogue::Catalogue;
 use crate::config::{Cli, DemoSettings, Settings};
-use crate::log::LevelHandle;
 use crate::source::simulated::{Scenario, Simulation, SimulationOptions};
 use crate::source::{Host, monotonic_now};
 
@@ -19,7 +18,7 @@ pub(super) fn demo(
     cli: &Cli,
     settings: &Settings,
     catalogue: &Arc<Catalogue>,
-    level: LevelHandle,
+    running: Running<'_>,
 ) -> anyhow::Result<()> {
     let options = SimulationOptions {
         scenario: demo.scenario.as_deref(),
@@ -31,7 +30,7 @@ pub(super) fn demo(
         let host: Arc<dyn Host> = Arc::new(host);
         Box::new(move |_, _| Arc::clone(&host))
     });
-    serve(hosts.collect(), cli, settings, catalogue, level)
+    serve(hosts.collect(), cli, settings, catalogue, running)
 }
 
 /// Lists the scenarios.

@@ -19,10 +19,12 @@ use std::sync::Arc;
 
 use anyhow::Context;
 
-use serve::MakeHost;
+use serve::{MakeHost, Running};
 
 use crate::catalogue::{Catalogue, RawSelection};
 use crate::config::{Cli, Command, Settings, SettingsErrors, parse_from};
+use crate::http::Door;
+use crate::http::access::AccessError;
 use crate::log;
 use crate::sampler::SamplerOptions;
 use crate::source::{Host, MachineHost, NamespacesHost, SysfsRoot};
@@ -54,10 +56,17 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             return ExitCode::from(SettingsErrors::EXIT_CODE);
         }
     };
+    let door = match open_door(&settings) {
+        Ok(door) => Arc::new(door),
+        Err(error) => {
+            complain(&error);
+            return ExitCode::from(SettingsErrors::EXIT_CODE);
+        }
+    };
     let outcome = if settings.check_only {
         once::print("settings are good\n")
     } else {
-        execute(&cli, &settings, &catalogue)
+        execute(&cli, &settings, &catalogue, &door)
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -73,7 +82,12 @@ fn complain(message: &dyn Display) {
     let _ = writeln!(io::stderr(), "{message}");
 }
 
-fn execute(cli: &Cli, settings: &Settings, catalogue: &Arc<Catalogue>) -> anyhow::Result<()> {
+fn execute(
+    cli: &Cli,
+    settings: &Settings,
+    catalogue: &Arc<Catalogue>,
+    door: &Arc<Door>,
+) -> anyhow::Result<()> {
     match &settings.command {
         Command::Decode(decode) => decode::decode(decode, catalogue),
         Command::Demo(demo) if demo.list => demo::list(),
@@ -83,18 +97,23 @@ fn execute(cli: &Cli, settings: &Settings, catalogue: &Arc<Catalogue>) -> anyhow
         }
         Command::Demo(demo) => {
             let level = log::init(settings.log)?;
-            demo::demo(demo, cli, settings, catalogue, level)
+            demo::demo(demo, cli, settings, catalogue, Running { level: &level, door })
         }
         Command::Replay(replay) => {
             log::init(settings.log)?;
-            replay::replay(replay, settings, catalogue)
+            replay::replay(replay, settings, catalogue, door)
         }
         Command::Serve => {
             let level = log::init(settings.log)?;
             let host: MakeHost = Box::new(machine);
-            serve::serve(vec![host], cli, settings, catalogue, level)
+            serve::serve(vec![host], cli, settings, catalogue, Running { level: &level, door })
         }
     }
+}
+
+/// Who may talk to the server, by the web configuration file, if there is one.
+fn open_door(settings: &Settings) -> Result<Door, AccessError> {
+    settings.web.config_file.as_deref().map_or_else(Door::open, Door::of_file)
 }
 
 /// The catalogue with the operator's file, if there is one.

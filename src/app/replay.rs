@@ -21,6 +21,7 @@ use clock::ReplayClock;
 use super::serve::{Asked, Servers, Signals, greet, on_runtime};
 use crate::catalogue::Catalogue;
 use crate::config::{ReplaySettings, Settings};
+use crate::http::Door;
 use crate::model::Monotonic;
 use crate::record::Reader;
 use crate::sampler::Board;
@@ -37,6 +38,7 @@ pub(super) fn replay(
     replay: &ReplaySettings,
     settings: &Settings,
     catalogue: &Arc<Catalogue>,
+    door: &Arc<Door>,
 ) -> anyhow::Result<()> {
     let file = replay.file.display();
     let reader = Reader::open(&replay.file).with_context(|| file.to_string())?;
@@ -56,19 +58,27 @@ pub(super) fn replay(
         reader,
         stop: Arc::default(),
     };
-    on_runtime(serve(deck, settings, &board))
+    on_runtime(serve(deck, settings, &board, door))
 }
 
-async fn serve(mut deck: Deck, settings: &Settings, board: &Arc<Board>) -> anyhow::Result<()> {
+async fn serve(
+    mut deck: Deck,
+    settings: &Settings,
+    board: &Arc<Board>,
+    door: &Arc<Door>,
+) -> anyhow::Result<()> {
     let mut signals = Signals::new()?;
-    let mut servers = Servers::new();
+    let mut servers = Servers::new(door);
     let clock = Arc::clone(&deck.clock);
     servers.serve(settings, 0, board, Arc::new(move || clock.now(monotonic_now()))).await?;
     let stop = Arc::clone(&deck.stop);
     let thread = Builder::new().name("replay".to_owned()).spawn(move || deck.run());
     let thread = thread.context("cannot start the replay")?;
+    let following = Arc::clone(door).follow();
+    tokio::pin!(following);
     loop {
         tokio::select! {
+            () = &mut following => {}
             asked = signals.next() => match asked {
                 Asked::Stop => break,
                 Asked::Reload => tracing::warn!("a replay keeps the settings that it began with"),

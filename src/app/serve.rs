@@ -19,7 +19,7 @@ use super::{listen, load_catalogue, sampler_options};
 use crate::build_info::BuildInfo;
 use crate::catalogue::Catalogue;
 use crate::config::{Cli, Settings};
-use crate::http::{self, ServerState};
+use crate::http::{self, Door, ServerState};
 use crate::log::LevelHandle;
 use crate::model::Monotonic;
 use crate::record::{Recording, Start};
@@ -42,8 +42,18 @@ struct Served {
     recording: Option<Recording>,
 }
 
+/// What is there before anything is served.
+#[derive(Clone, Copy)]
+pub(super) struct Running<'a> {
+    /// The log's level.
+    pub(super) level: &'a LevelHandle,
+    /// Who may talk to the servers.
+    pub(super) door: &'a Arc<Door>,
+}
+
 /// The servers of all boards, and what stops them.
 pub(super) struct Servers {
+    door: Arc<Door>,
     tasks: JoinSet<io::Result<()>>,
     stop: watch::Sender<bool>,
 }
@@ -60,9 +70,9 @@ pub(super) fn serve(
     cli: &Cli,
     settings: &Settings,
     catalogue: &Arc<Catalogue>,
-    level: LevelHandle,
+    running: Running<'_>,
 ) -> anyhow::Result<()> {
-    on_runtime(serve_all(hosts, cli, settings, catalogue, level))
+    on_runtime(serve_all(hosts, cli, settings, catalogue, running))
 }
 
 /// Runs a command that serves.
@@ -86,11 +96,11 @@ async fn serve_all(
     cli: &Cli,
     settings: &Settings,
     catalogue: &Arc<Catalogue>,
-    level: LevelHandle,
+    started: Running<'_>,
 ) -> anyhow::Result<()> {
     greet();
     let mut signals = Signals::new()?;
-    let mut servers = Servers::new();
+    let mut servers = Servers::new(started.door);
     let mut served = Vec::new();
     for (offset, make_host) in (0_u16..).zip(hosts) {
         let board = Arc::new(Board::default());
@@ -101,11 +111,14 @@ async fn serve_all(
     }
     start_all(&mut served, settings, catalogue)?;
     let mut running = settings.clone();
+    let following = Arc::clone(started.door).follow();
+    tokio::pin!(following);
     loop {
         tokio::select! {
+            () = &mut following => {}
             asked = signals.next() => match asked {
                 Asked::Stop => break,
-                Asked::Reload => reload(cli, &mut running, &mut served, &level),
+                Asked::Reload => reload(cli, &mut running, &mut served, started.level),
             },
             failure = servers.failure() => return Err(failure),
         }
@@ -121,8 +134,9 @@ async fn serve_all(
 
 impl Servers {
     /// None yet.
-    pub(super) fn new() -> Self {
-        Self { tasks: JoinSet::new(), stop: watch::channel(false).0 }
+    pub(super) fn new(door: &Arc<Door>) -> Self {
+        let door = Arc::clone(door);
+        Self { door, tasks: JoinSet::new(), stop: watch::channel(false).0 }
     }
 
     /// Serves a board on the addresses of the settings, each `offset` ports higher; its snapshots are of the time
@@ -143,7 +157,12 @@ impl Servers {
             tracing::info!(address, path = settings.web.telemetry_path, "listening");
         }
         let router = http::router(state_of(settings, board, clock));
-        self.tasks.spawn(http::serve(listeners, router, self.stop.subscribe()));
+        self.tasks.spawn(http::serve(
+            listeners,
+            router,
+            Arc::clone(&self.door),
+            self.stop.subscribe(),
+        ));
         Ok(())
     }
 

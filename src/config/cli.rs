@@ -142,6 +142,9 @@ pub(super) struct WebFlags {
     #[arg(long = "web.listen-address", value_name = "ADDRESS", global = true, help = format!(
         "Where to listen: :PORT, HOST:PORT or [IPv6]:PORT; may be repeated [default: :{DEFAULT_PORT}]"))]
     pub(super) listen_address: Vec<String>,
+    /// File with TLS, users, headers and rate limit, in the form of Prometheus' exporters
+    #[arg(long = "web.config.file", value_name = "FILE", global = true)]
+    pub(super) web_config_file: Option<PathBuf>,
     #[arg(long = "web.telemetry-path", value_name = "PATH", global = true, help = format!(
         "Path of the metrics [default: {DEFAULT_TELEMETRY_PATH}]"))]
     pub(super) telemetry_path: Option<String>,

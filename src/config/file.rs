@@ -1,21 +1,16 @@
 //! The settings file as it was written: YAML, nothing judged but its form.
 //!
 //! Each value stays text with its line, so that it is checked by the same rules as a flag, and together with
-//! all others. A section collects the keys that it does not know instead of stopping at the first. What a
-//! hostile file may cost is bounded: its size, its nodes, its depth, and what aliases may multiply.
+//! all others. A section collects the keys that it does not know instead of stopping at the first.
 
-use std::fs;
-use std::io::{self, Read};
 use std::path::Path;
 
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, de};
-use serde_saphyr::{MessageFormatter, Options, Spanned, UserMessageFormatter};
+use serde_saphyr::Spanned;
 
 use super::errors::{Place, Problem};
-
-/// No settings file needs more, in bytes.
-const MAX_SIZE: u64 = 1 << 20;
+use super::yaml::{from_yaml, read_text};
 
 /// A scalar as written, with its line.
 pub(super) type Text = Spanned<String>;
@@ -148,6 +143,7 @@ mapping! {
     /// `web:`
     Web {
         listen_address: Option<Texts>,
+        config_file: Option<Text>,
         telemetry_path: Option<Text>,
         max_requests: Option<Text>,
         disable_exporter_metrics: Option<Text>,
@@ -233,8 +229,9 @@ pub(super) fn read(path: &Path) -> (Sections, Vec<Problem>) {
             return (Sections::default(), vec![fault(0, String::new(), error.to_string())]);
         }
     };
-    match parse(&text) {
+    match from_yaml::<Option<Sections>>(&text) {
         Ok(sections) => {
+            let sections = sections.unwrap_or_default();
             let problems =
                 sections.unknown_keys().into_iter().map(|UnknownKey { key, line, known }| {
                     fault(line, key, format!("unknown key; known here: {}", known.join(", ")))
@@ -242,44 +239,6 @@ pub(super) fn read(path: &Path) -> (Sections, Vec<Problem>) {
             let problems = problems.collect();
             (sections, problems)
         }
-        Err(error) => {
-            let line = error.location().map_or(0, |location| location.line());
-            let message = UserMessageFormatter.format_message(error.without_snippet()).into_owned();
-            (Sections::default(), vec![fault(line, String::new(), message)])
-        }
-    }
-}
-
-fn read_text(path: &Path) -> io::Result<String> {
-    let mut bytes = Vec::new();
-    fs::File::open(path)?.take(MAX_SIZE + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MAX_SIZE {
-        return Err(io::Error::other(format!("larger than {MAX_SIZE} bytes")));
-    }
-    String::from_utf8(bytes).map_err(|_| io::Error::other("not valid UTF-8"))
-}
-
-fn parse(text: &str) -> Result<Sections, serde_saphyr::Error> {
-    let sections: Option<Sections> = serde_saphyr::from_str_with_options(text, options())?;
-    Ok(sections.unwrap_or_default())
-}
-
-/// Bounds far above any real file and far below what hurts. Merge keys and tags have no use here.
-fn options() -> Options {
-    serde_saphyr::options! {
-        budget: serde_saphyr::budget! {
-            max_events: 30_000,
-            max_nodes: 10_000,
-            max_depth: 16,
-            max_aliases: 100,
-            max_anchors: 100,
-        },
-        alias_limits: serde_saphyr::alias_limits! {
-            max_total_replayed_events: 10_000,
-            max_replay_stack_depth: 4,
-        },
-        merge_keys: serde_saphyr::options::MergeKeyPolicy::Error,
-        reject_unsupported_tags: true,
-        with_snippet: false,
+        Err(error) => (Sections::default(), vec![fault(error.line, String::new(), error.message)]),
     }
 }

@@ -146,8 +146,15 @@ fn web(checker: &mut Checker<'_>, cli: &Cli, file: &Sections) -> WebSettings {
         keys.disable_exporter_metrics.as_ref(),
         value::truth,
     );
+    let config_file = checker.path(
+        "web.config.file",
+        flags.web_config_file.as_ref(),
+        keys.config_file.as_ref(),
+        Kind::File,
+    );
     WebSettings {
         listen,
+        config_file,
         telemetry_path: telemetry_path.unwrap_or_else(|| DEFAULT_TELEMETRY_PATH.to_owned()),
         max_requests: NonZeroUsize::new(max_requests.unwrap_or(DEFAULT_MAX_REQUESTS)),
         exporter_metrics: !disable_exporter_metrics.unwrap_or(false),

@@ -15,6 +15,7 @@ mod load;
 mod settings;
 mod storm;
 mod value;
+mod yaml;
 
 pub use address::{InvalidAddress, ListenAddress};
 pub use cli::{Cli, command, parse_from};
@@ -23,3 +24,4 @@ pub use settings::{
     Command, DEFAULT_PORT, DecodeInput, DecodeSettings, DecodeTable, DemoSettings, LogFormat,
     LogLevel, LogSettings, RawSettings, ReplaySettings, SamplerSettings, Settings, WebSettings,
 };
+pub(crate) use yaml::{YamlError, from_yaml, read_text};

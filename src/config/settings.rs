@@ -142,6 +142,8 @@ pub enum DecodeInput {
 pub struct WebSettings {
     /// Where it listens; at least one address, none twice.
     pub listen: Vec<ListenAddress>,
+    /// The web configuration file, whose content is checked by who serves.
+    pub config_file: Option<PathBuf>,
     /// Path of the metrics. Starts with `/`, never `/` alone and never below `/-/`, and holds only letters that
     /// mean nothing to a router.
     pub telemetry_path: String,

@@ -2,8 +2,10 @@
 //!
 //! A request is answered from memory: it asks for a snapshot, never for a NIC, so a device that hangs cannot
 //! hold a scrape. This room knows no metric. It refuses to check the operator's settings (the telemetry path
-//! comes checked) and has no TLS and no users of its own: it serves what listeners it is given.
+//! comes checked). Who may talk to it, and over what, is one room of its own, [`access`].
 
+pub mod access;
+mod connection;
 mod landing;
 mod metrics;
 mod serve;
@@ -21,7 +23,8 @@ use tokio::sync::Semaphore;
 use tower_http::CompressionLevel;
 use tower_http::compression::CompressionLayer;
 
-pub use serve::{STOP_GRACE, serve};
+pub use access::Door;
+pub use serve::{MOST_CONNECTIONS, STOP_GRACE, serve};
 
 use crate::engine::Snapshot;
 use crate::export::BuildInfo;

@@ -1,20 +1,31 @@
 //! Accepts connections until told to stop, and then ends within a bounded time.
 
-use std::future::IntoFuture;
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
-use axum::serve::ListenerExt;
-use tokio::net::TcpListener;
-use tokio::sync::watch;
+use axum::{Router, middleware};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
+
+use super::access::{Door, guard};
+use super::connection::serve_connection;
 
 /// How long requests in progress may take after the stop. A second short of the five that a stop may take as a
 /// whole.
 pub const STOP_GRACE: Duration = Duration::from_secs(4);
 
-/// Serves `router` on all listeners until `stop` is true or its sender is gone.
+/// Connections at the same time; a further one is closed at once.
+pub const MOST_CONNECTIONS: usize = ALL_PLACES as usize;
+
+/// [`MOST_CONNECTIONS`] as the semaphore counts them when all are taken at once.
+const ALL_PLACES: u32 = 2000;
+
+/// The wait after an accept that failed for want of something, such as file descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
+
+/// Serves `router` on all listeners, to whom `door` lets in, until `stop` is true or its sender is gone.
 ///
 /// On stop no connection is accepted any more, idle ones are closed, and requests in progress have
 /// [`STOP_GRACE`] to finish. A client that has sent half a request, or does not read, holds nothing up for
@@ -25,33 +36,78 @@ pub const STOP_GRACE: Duration = Duration::from_secs(4);
 pub async fn serve(
     listeners: Vec<TcpListener>,
     router: Router,
+    door: Arc<Door>,
     stop: watch::Receiver<bool>,
 ) -> io::Result<()> {
-    let mut servers = JoinSet::new();
+    let router = router.layer(middleware::from_fn_with_state(Arc::clone(&door), guard));
+    let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    let mut accepting = JoinSet::new();
     for listener in listeners {
-        // A scrape is one small request and one answer: waiting to fill packets only delays it. Where it
-        // cannot be set the answer is merely later.
-        let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
-        let server = axum::serve(listener, router.clone());
-        servers.spawn(server.with_graceful_shutdown(stopped(stop.clone())).into_future());
+        let acceptor = Acceptor {
+            listener,
+            router: router.clone(),
+            door: Arc::clone(&door),
+            places: Arc::clone(&places),
+        };
+        accepting.spawn(acceptor.run(stop.clone()));
     }
-    let all_ended = async {
-        while let Some(ended) = servers.join_next().await {
-            ended.map_err(io::Error::other)??;
-        }
-        Ok(())
-    };
-    let grace_is_over = async {
-        stopped(stop).await;
-        tokio::time::sleep(STOP_GRACE).await;
-    };
+    while let Some(ended) = accepting.join_next().await {
+        ended.map_err(io::Error::other)?;
+    }
     tokio::select! {
-        result = all_ended => result,
-        () = grace_is_over => {
+        _ = places.acquire_many(ALL_PLACES) => {}
+        () = tokio::time::sleep(STOP_GRACE) => {
             tracing::warn!(grace = ?STOP_GRACE, "stopping with requests in progress");
-            Ok(())
         }
     }
+    Ok(())
+}
+
+/// One listener and what its connections get.
+struct Acceptor {
+    listener: TcpListener,
+    router: Router,
+    door: Arc<Door>,
+    places: Arc<Semaphore>,
+}
+
+impl Acceptor {
+    async fn run(self, stop: watch::Receiver<bool>) {
+        let stopped = stopped(stop.clone());
+        tokio::pin!(stopped);
+        loop {
+            tokio::select! {
+                () = &mut stopped => return,
+                accepted = self.listener.accept() => match accepted {
+                    Ok((stream, _)) => self.take(stream, stop.clone()),
+                    Err(error) if is_of_one_connection(&error) => {}
+                    Err(error) => {
+                        tracing::warn!(%error, "cannot accept connections");
+                        tokio::time::sleep(ACCEPT_PAUSE).await;
+                    }
+                },
+            }
+        }
+    }
+
+    fn take(&self, stream: TcpStream, stop: watch::Receiver<bool>) {
+        let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
+            tracing::debug!(limit = MOST_CONNECTIONS, "connection closed: too many are open");
+            return;
+        };
+        let connection =
+            serve_connection(stream, self.door.tls(), self.router.clone(), stopped(stop));
+        tokio::spawn(async move {
+            connection.await;
+            drop(place);
+        });
+    }
+}
+
+/// Whether the peer went away before it was accepted, which is no fault of the listener.
+fn is_of_one_connection(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+    matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }
 
 async fn stopped(mut stop: watch::Receiver<bool>) {

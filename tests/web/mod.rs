@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use roce_exporter::http::{DEFAULT_MAX_REQUESTS, ServerState, router, serve};
+use roce_exporter::http::{DEFAULT_MAX_REQUESTS, Door, ServerState, router, serve};
 use tokio::sync::watch;
 
 use crate::exposition::{BUILD, snapshots::hand_made};
@@ -40,6 +40,10 @@ impl Server {
     }
 
     pub fn start_on(listeners: Vec<TcpListener>, state: ServerState) -> Self {
+        Self::start_behind(Arc::new(Door::open().unwrap()), listeners, state)
+    }
+
+    pub fn start_behind(door: Arc<Door>, listeners: Vec<TcpListener>, state: ServerState) -> Self {
         let address = listeners[0].local_addr().unwrap();
         let (stop, stopping) = watch::channel(false);
         let thread = std::thread::spawn(move || {
@@ -54,7 +58,8 @@ impl Server {
                     tokio::net::TcpListener::from_std(listener).unwrap()
                 });
                 let mut stop_seen = stopping.clone();
-                let serving = tokio::spawn(serve(listeners.collect(), router(state), stopping));
+                let serving =
+                    tokio::spawn(serve(listeners.collect(), router(state), door, stopping));
                 // The sender may be dropped instead of set: both mean stop.
                 let _ = stop_seen.wait_for(|stop| *stop).await;
                 let since = Instant::now();
