@@ -143,7 +143,6 @@ mapping! {
     /// `web:`
     Web {
         listen_address: Option<Texts>,
-        config_file: Option<Text>,
         telemetry_path: Option<Text>,
         max_requests: Option<Text>,
         disable_exporter_metrics: Option<Text>,

@@ -146,12 +146,8 @@ fn web(checker: &mut Checker<'_>, cli: &Cli, file: &Sections) -> WebSettings {
         keys.disable_exporter_metrics.as_ref(),
         value::truth,
     );
-    let config_file = checker.path(
-        "web.config.file",
-        flags.web_config_file.as_ref(),
-        keys.config_file.as_ref(),
-        Kind::File,
-    );
+    let named = flags.web_config_file.as_ref();
+    let config_file = checker.path("web.config.file", named, None, Kind::File);
     WebSettings {
         listen,
         config_file,

@@ -37,11 +37,10 @@ pub(super) fn server_config(
     directory: &Path,
     http2: bool,
 ) -> Result<Option<Arc<ServerConfig>>, String> {
-    let pem =
-        |key, inline: &Option<String>, file: &Option<String>| pem(key, inline, file, directory);
-    let certificate = pem(CERTIFICATE, &section.cert, &section.cert_file)?;
-    let key = pem(KEY, &section.key, &section.key_file)?;
-    let authorities = pem(CLIENT_CA, &section.client_ca, &section.client_ca_file)?;
+    let pem = |key, inline, file| pem(key, inline, file, directory);
+    let certificate = pem(CERTIFICATE, section.cert.as_ref(), section.cert_file.as_ref())?;
+    let key = pem(KEY, section.key.as_ref(), section.key_file.as_ref())?;
+    let authorities = pem(CLIENT_CA, section.client_ca.as_ref(), section.client_ca_file.as_ref())?;
     let mode = section.client_auth_type.as_deref().unwrap_or_default();
     if certificate.is_none() && key.is_none() && authorities.is_none() && mode.is_empty() {
         return Ok(None);
@@ -72,12 +71,12 @@ pub(super) fn server_config(
 /// Text that is written in the file itself, or in one that it names.
 fn pem(
     key: &str,
-    inline: &Option<String>,
-    file: &Option<String>,
+    inline: Option<&String>,
+    file: Option<&String>,
     directory: &Path,
 ) -> Result<Option<Vec<u8>>, String> {
-    let inline = inline.as_ref().filter(|text| !text.is_empty());
-    match (inline, file.as_ref().filter(|name| !name.is_empty())) {
+    let inline = inline.filter(|text| !text.is_empty());
+    match (inline, file.filter(|name| !name.is_empty())) {
         (Some(_), Some(_)) => Err(format!("{key} and {key}_file exclude each other")),
         (Some(text), None) => Ok(Some(text.clone().into_bytes())),
         (None, Some(name)) => {
