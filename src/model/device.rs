@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{PortSettings, Priority};
+use super::{PortDetails, PortSettings, Priority};
 
 /// Link speed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -137,6 +137,8 @@ pub struct DeviceFacts {
     pub physical_port: String,
     /// How it is set up.
     pub settings: PortSettings,
+    /// What few drivers say beyond that.
+    pub details: PortDetails,
 }
 
 impl DeviceFacts {

@@ -3,6 +3,7 @@
 //! Plain data with conversions; no kernel call, no arithmetic over time, no metric name.
 
 mod dcb;
+mod details;
 mod device;
 mod feed;
 mod figures;
@@ -15,6 +16,7 @@ mod sample;
 mod time;
 
 pub use dcb::{Buffers, Dcb, Ets, LinkPause, Pfc, PortSettings, Trust};
+pub use details::{EcnSettings, PcieLink, PortDetails, RdmaCm, Upper};
 pub use device::{BitsPerSecond, DeviceFacts, GidType, LinkFacts, LinkLayer, PortRole, RdmaPort};
 pub use feed::{Feed, SourceKind};
 pub use figures::Histogram;

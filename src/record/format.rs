@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 
 use super::settings::{RecordedGid, RecordedRole, RecordedSettings};
 use crate::model::{
-    BitsPerSecond, DeviceFacts, Feed, GidType, LinkFacts, LinkLayer, Monotonic, Priority, RdmaPort,
-    Reason, SourceKind, saturating_nanos,
+    BitsPerSecond, DeviceFacts, Feed, GidType, LinkFacts, LinkLayer, Monotonic, PortDetails,
+    Priority, RdmaPort, Reason, SourceKind, saturating_nanos,
 };
 
 /// A choice of the model with its place in the format: the order of the variants is the format's, and one that the
@@ -187,7 +187,7 @@ impl From<RecordedLink> for LinkFacts {
     }
 }
 
-/// [`DeviceFacts`].
+/// [`DeviceFacts`] without their details, which no sample is judged by.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct RecordedDevice {
     device: String,
@@ -239,6 +239,7 @@ impl From<RecordedDevice> for DeviceFacts {
             role: device.role.into(),
             physical_port: device.physical_port,
             settings: device.settings.into(),
+            details: PortDetails::default(),
         }
     }
 }

@@ -7,8 +7,8 @@ use std::io;
 use std::time::Duration;
 
 use ethtool::{
-    EthtoolAttr, EthtoolCoalesceAttr, EthtoolError, EthtoolHandle, EthtoolLinkModeAttr,
-    EthtoolMessage, EthtoolPauseAttr,
+    EthtoolAttr, EthtoolCoalesceAttr, EthtoolError, EthtoolFecAttr, EthtoolHandle,
+    EthtoolLinkModeAttr, EthtoolMessage, EthtoolPauseAttr,
 };
 use futures_util::{Stream, TryStreamExt};
 use netlink_packet_generic::GenlMessage;
@@ -22,7 +22,7 @@ const SPEED_UNKNOWN: u32 = u32::MAX;
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What ethtool netlink says of a device.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EthtoolSettings {
     /// 802.3x as configured.
     pub link_pause: Option<LinkPause>,
@@ -30,6 +30,8 @@ pub struct EthtoolSettings {
     pub speed_megabits: Option<u32>,
     /// How often the driver renews its statistics.
     pub statistics_period: Option<Duration>,
+    /// Forward error correction in operation.
+    pub fec: Option<String>,
 }
 
 /// Asks the ethtool family.
@@ -66,6 +68,9 @@ impl EthtoolReader {
                 settings.take(&answer);
             }
             for answer in collect(handle.coalesce().get(Some(device)).execute().await).await {
+                settings.take(&answer);
+            }
+            for answer in collect(handle.fec().get(Some(device)).execute().await).await {
                 settings.take(&answer);
             }
             settings
@@ -106,6 +111,9 @@ impl EthtoolSettings {
             EthtoolAttr::Coalesce(EthtoolCoalesceAttr::StatsBlockUsecs(micros)) => {
                 self.statistics_period = Some(Duration::from_micros((*micros).into()));
             }
+            EthtoolAttr::Fec(EthtoolFecAttr::Active(mode)) => {
+                self.fec = Some(mode.to_string().to_ascii_lowercase());
+            }
             _ => {}
         }
     }
@@ -131,13 +139,16 @@ mod tests {
             EthtoolAttr::Pause(EthtoolPauseAttr::Tx(false)),
             EthtoolAttr::LinkMode(EthtoolLinkModeAttr::Speed(400_000)),
             EthtoolAttr::Coalesce(EthtoolCoalesceAttr::StatsBlockUsecs(250_000)),
+            EthtoolAttr::Fec(EthtoolFecAttr::Active(ethtool::EthtoolFecMode::Rs)),
         ] {
             settings.take(&attribute);
         }
         let link_pause = Some(LinkPause { negotiated: false, rx: true, tx: false });
         let statistics_period = Some(Duration::from_millis(250));
         let speed_megabits = Some(400_000);
-        assert_eq!(settings, EthtoolSettings { link_pause, speed_megabits, statistics_period });
+        let fec = Some("rs".to_owned());
+        let expected = EthtoolSettings { link_pause, speed_megabits, statistics_period, fec };
+        assert_eq!(settings, expected);
         settings.take(&EthtoolAttr::LinkMode(EthtoolLinkModeAttr::Speed(SPEED_UNKNOWN)));
         assert_eq!(settings.speed_megabits, None);
     }

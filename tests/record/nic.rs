@@ -11,7 +11,7 @@ use roce_exporter::engine::{Circumstances, FeedEngine, Snapshot, StormSettings};
 use roce_exporter::export::{BuildInfo, Format, encode};
 use roce_exporter::model::{
     BitsPerSecond, Buffers, Dcb, DeviceFacts, Ets, Feed, GidType, LinkFacts, LinkLayer, LinkPause,
-    Monotonic, Pfc, Plan, PortRole, PortSettings, Priority, RdmaPort, Reading, Reason, Sample,
+    Monotonic, Pfc, Plan, PortRole, PortDetails, PortSettings, Priority, RdmaPort, Reading, Reason, Sample,
     SourceKind, Trust,
 };
 use roce_exporter::record::{FeedRecorder, Recorder, Start, Taken};
@@ -80,6 +80,7 @@ pub fn facts(device: &str) -> DeviceFacts {
         role: PortRole::VirtualFunction,
         physical_port: "b83f".to_owned(),
         settings: settings(),
+        details: PortDetails::default(),
     }
 }
 

@@ -7,11 +7,11 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::RdmaTableKey;
 use super::rdma_ports::{FoundPort, netdev_by_files, place, place_device, table_key};
+use super::{RdmaTableKey, details};
 use crate::model::{
-    BitsPerSecond, Dcb, DeviceFacts, DeviceFilter, Feed, LinkFacts, PortRole, PortSettings,
-    SourceKind, Trust,
+    BitsPerSecond, Dcb, DeviceFacts, DeviceFilter, Feed, LinkFacts, PortDetails, PortRole,
+    PortSettings, SourceKind, Trust, Upper,
 };
 use crate::source::ethtool_settings::EthtoolReader;
 use crate::source::netlink::link::{Link, links};
@@ -47,6 +47,13 @@ struct Driver {
     has_statistics: bool,
 }
 
+/// What a port answered.
+struct Asked {
+    port: PortSettings,
+    speed: Option<BitsPerSecond>,
+    fec: Option<String>,
+}
+
 impl Kernel {
     /// What the machine has now.
     pub(super) fn discover(
@@ -75,6 +82,7 @@ impl Kernel {
         let alive: HashSet<u32> = all.iter().map(|link| link.index).collect();
         self.drivers.retain(|index, _| alive.contains(index));
         self.add_rdma(sysfs, filter, key, &all, &mut found);
+        details::add_rdma_cm(sysfs, &mut found.devices);
         found
     }
 
@@ -117,11 +125,11 @@ impl Kernel {
         sysfs: &SysfsRoot,
         socket: Option<&EthtoolSocket>,
     ) -> DeviceFacts {
-        let settings = self.settings(link, driver, socket);
-        let dcb = settings.0.dcb.as_ref();
+        let asked = self.settings(link, driver, socket);
+        let dcb = asked.port.dcb.as_ref();
         let facts = LinkFacts {
             up: link.carrier,
-            speed: settings.1,
+            speed: asked.speed,
             lossless: dcb.and_then(|dcb| dcb.pfc).map(|pfc| pfc.enabled),
             traffic_class: dcb.and_then(|dcb| dcb.ets).map(|ets| ets.traffic_class),
         };
@@ -139,16 +147,16 @@ impl Kernel {
             netns: String::new(),
             role: role_of(link, sysfs),
             physical_port: link.physical_port.clone(),
-            settings: settings.0,
+            settings: asked.port,
+            details: PortDetails {
+                fec: asked.fec,
+                uppers: uppers_of(link, all),
+                ..details::of_netdev(sysfs, &link.name)
+            },
         }
     }
 
-    fn settings(
-        &mut self,
-        link: &Link,
-        driver: &Driver,
-        socket: Option<&EthtoolSocket>,
-    ) -> (PortSettings, Option<BitsPerSecond>) {
+    fn settings(&mut self, link: &Link, driver: &Driver, socket: Option<&EthtoolSocket>) -> Asked {
         let device = link.name.as_str();
         let open = || NetlinkSocket::open(Protocol::Route);
         let dcb = with_socket(&mut self.route, open, |route| dcb::dcb(route, device));
@@ -165,7 +173,7 @@ impl Kernel {
         let ethtool = ethtool.unwrap_or_default();
         let millis = socket.and_then(|socket| socket.pfc_prevention_millis(device).ok());
         let speed = ethtool.speed_megabits.map(|own| BitsPerSecond(u64::from(own) * 1_000_000));
-        let settings = PortSettings {
+        let port = PortSettings {
             trust: dcb.as_ref().and_then(|dcb| trust_of(dcb, &driver.name)),
             dcb,
             link_pause: ethtool.link_pause,
@@ -176,7 +184,7 @@ impl Kernel {
             statistics_period: ethtool.statistics_period,
             mtu_bytes: link.mtu,
         };
-        (settings, speed)
+        Asked { port, speed, fec: ethtool.fec }
     }
 
     fn add_rdma(
@@ -331,6 +339,18 @@ fn role_of(link: &Link, sysfs: &SysfsRoot) -> PortRole {
     }
 }
 
+/// VLANs over a link and the bond that it belongs to, with those over the bond. A bridge passes on what it gets.
+fn uppers_of(link: &Link, all: &[Link]) -> Vec<Upper> {
+    let bond = link
+        .master
+        .and_then(|master| all.iter().find(|own| own.index == master && own.kind == "bond"));
+    let below = [Some(link.index), bond.map(|own| own.index)];
+    let vlans = all.iter().filter(|own| own.kind == "vlan" && own.lower.is_some());
+    let vlans = vlans.filter(|own| below.contains(&own.lower));
+    let uppers = bond.into_iter().chain(vlans);
+    uppers.filter_map(|own| Some(Upper { name: own.name.clone(), mtu_bytes: own.mtu? })).collect()
+}
+
 fn trust_of(dcb: &Dcb, driver: &str) -> Option<Trust> {
     let by_map = || {
         let follows = TRUST_FOLLOWS_MAP.contains(&driver);
@@ -381,6 +401,34 @@ mod tests {
             };
             assert_eq!(role_of(&link, &sysfs), expected, "{link:?}");
         }
+    }
+
+    #[test]
+    fn what_is_above_a_port_is_its_bond_and_the_vlans_on_either() {
+        let link = |index, name: &str, kind: &str, mtu, master, lower| Link {
+            index,
+            name: name.to_owned(),
+            kind: kind.to_owned(),
+            mtu: Some(mtu),
+            master,
+            lower,
+            ..Link::default()
+        };
+        let all = [
+            link(1, "eth0", "", 9000, Some(3), None),
+            link(2, "eth1", "", 9000, Some(6), None),
+            link(3, "bond0", "bond", 4200, None, None),
+            link(4, "bond0.7", "vlan", 1500, None, Some(3)),
+            link(5, "eth1.8", "vlan", 9000, None, Some(2)),
+            link(6, "br0", "bridge", 1500, None, None),
+        ];
+        let names = |place: usize| {
+            let uppers = uppers_of(&all[place], &all).into_iter();
+            uppers.map(|own| (own.name, own.mtu_bytes)).collect::<Vec<_>>()
+        };
+        assert_eq!(names(0), [("bond0".to_owned(), 4200), ("bond0.7".to_owned(), 1500)]);
+        assert_eq!(names(1), [("eth1.8".to_owned(), 9000)]);
+        assert_eq!(names(3), []);
     }
 
     #[test]
