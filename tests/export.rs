@@ -271,7 +271,7 @@ fn hostile_names_survive_every_parser() {
 
 #[test]
 fn an_empty_snapshot_shows_the_exporter_only() {
-    let empty = Snapshot { taken_at: Monotonic::ZERO, devices: Vec::new(), feeds: Vec::new() };
+    let empty = Snapshot { taken_at: Monotonic::ZERO, ..snapshot(Vec::new(), Vec::new()) };
     let mut out = String::new();
     encode(&empty, &BUILD, None, Format::Text004, &mut out).unwrap();
     let families = parse(&out, Format::Text004);

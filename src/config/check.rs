@@ -75,6 +75,25 @@ impl<'a> Checker<'a> {
         self.judge(place, text, parse)
     }
 
+    /// A key of the file that must be there.
+    pub(super) fn required<T>(
+        &mut self,
+        name: &'static str,
+        key: Option<&Text>,
+        parse: impl FnOnce(&str) -> Result<T, String>,
+    ) -> Option<T> {
+        if key.is_none() {
+            let (place, message) = (self.line(name, 0), "must be given".to_owned());
+            self.problems.push(Problem { place, value: None, message });
+        }
+        self.optional(name, None, key, parse)
+    }
+
+    /// Takes in what was wrong with another file.
+    pub(super) fn add(&mut self, problems: Vec<Problem>) {
+        self.problems.extend(problems);
+    }
+
     /// A setting of several values; flags replace the file's list as a whole.
     pub(super) fn list<T: PartialEq>(
         &mut self,

@@ -12,8 +12,9 @@ use super::duration::show;
 use super::settings::{
     DEFAULT_DECODE_TABLE, DEFAULT_DEMO_HOSTS, DEFAULT_DEMO_SEED, DEFAULT_INTERVAL,
     DEFAULT_LOG_FORMAT, DEFAULT_LOG_LEVEL, DEFAULT_MAX_REQUESTS, DEFAULT_PORT, DEFAULT_PROCFS,
-    DEFAULT_RAW_MAX, DEFAULT_REPLAY_SPEED, DEFAULT_RTNL_BUDGET, DEFAULT_STORM, DEFAULT_SYSFS,
-    DEFAULT_TELEMETRY_PATH, DEMO_HOSTS, INTERVAL, LEAST_SAMPLES, RAW_MAX, REPLAY_SPEED, STORM_TIME,
+    DEFAULT_RAW_MAX, DEFAULT_REPLAY_SPEED, DEFAULT_REPORT_FORMAT, DEFAULT_RTNL_BUDGET,
+    DEFAULT_STORM, DEFAULT_SYSFS, DEFAULT_TELEMETRY_PATH, DEMO_HOSTS, INTERVAL, LEAST_SAMPLES,
+    RAW_MAX, REPLAY_SPEED, STORM_TIME,
 };
 use crate::build_info::VERSION_TEXT;
 
@@ -41,6 +42,8 @@ pub struct Cli {
     pub(super) web: WebFlags,
     #[command(flatten)]
     pub(super) devices: DeviceFlags,
+    #[command(flatten)]
+    pub(super) policy: PolicyFlags,
     #[command(flatten)]
     pub(super) counters: CounterFlags,
     #[command(flatten)]
@@ -74,6 +77,8 @@ pub fn command() -> clap::Command {
 
 #[derive(Clone, Debug, Subcommand)]
 pub(super) enum RawCommand {
+    /// Check how this host's ports are set up: exit code 0 well, 1 warning, 2 critical
+    Check(CheckArguments),
     /// Serve simulated NICs; no hardware needed
     Demo(DemoArguments),
     /// Read every counter once and print the exposition
@@ -82,6 +87,17 @@ pub(super) enum RawCommand {
     Replay(ReplayArguments),
     /// Print what a captured `ethtool -S` or `rdma statistic` text means
     Decode(DecodeArguments),
+}
+
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Check")]
+pub(super) struct CheckArguments {
+    /// Only netdevs whose whole name matches, instead of --device.include
+    #[arg(long = "device", value_name = "REGEX")]
+    pub(super) only_device: Option<String>,
+    #[arg(long = "format", value_name = "FORMAT", help = format!(
+        "Form of the report: table or json [default: {DEFAULT_REPORT_FORMAT}]"))]
+    pub(super) report_format: Option<String>,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -178,6 +194,14 @@ pub(super) struct DeviceFlags {
     #[arg(long = "path.procfs", value_name = "DIR", global = true, help = format!(
         "Where procfs is mounted [default: {DEFAULT_PROCFS}]"))]
     pub(super) procfs: Option<PathBuf>,
+}
+
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Policy")]
+pub(super) struct PolicyFlags {
+    /// YAML file with what is wanted of lossless ports; without one the usual set-up of RoCE
+    #[arg(long = "policy.file", alias = "policy", value_name = "FILE", global = true)]
+    pub(super) policy_file: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug, Args)]

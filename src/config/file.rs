@@ -130,6 +130,8 @@ macro_rules! mapping {
     };
 }
 
+pub(super) use mapping;
+
 mapping! {
     /// The whole file: one mapping per section.
     Sections {
@@ -137,6 +139,7 @@ mapping! {
         device: Device,
         log: Log,
         path: Paths,
+        policy: PolicyFile,
         raw: Raw,
         sampler: Sampler,
         storm: Storm,
@@ -186,6 +189,11 @@ mapping! {
 }
 
 mapping! {
+    /// `policy:`
+    PolicyFile { file: Option<Text>, }
+}
+
+mapping! {
     /// `raw:`
     Raw { include: Option<Text>, max: Option<Text>, }
 }
@@ -196,10 +204,10 @@ mapping! {
 }
 
 /// A key that its mapping does not know.
-struct UnknownKey {
-    key: String,
-    line: u64,
-    known: &'static [&'static str],
+pub(super) struct UnknownKey {
+    pub(super) key: String,
+    pub(super) line: u64,
+    pub(super) known: &'static [&'static str],
 }
 
 impl Sections {
@@ -210,6 +218,7 @@ impl Sections {
         found.extend(self.device.unknown_below("device."));
         found.extend(self.log.unknown_below("log."));
         found.extend(self.path.unknown_below("path."));
+        found.extend(self.policy.unknown_below("policy."));
         found.extend(self.raw.unknown_below("raw."));
         found.extend(self.sampler.unknown_below("sampler."));
         found.extend(self.storm.unknown_below("storm."));
@@ -222,6 +231,14 @@ impl Sections {
 /// Reads the file. What could be understood is returned beside the faults of form, so that its values are
 /// checked as well.
 pub(super) fn read(path: &Path) -> (Sections, Vec<Problem>) {
+    read_as(path, Sections::unknown_keys)
+}
+
+/// Reads a file of any mapping, whose unknown keys `unknown_keys` lists.
+pub(super) fn read_as<T: Default + for<'de> Deserialize<'de>>(
+    path: &Path,
+    unknown_keys: impl FnOnce(&T) -> Vec<UnknownKey>,
+) -> (T, Vec<Problem>) {
     let fault = |line: u64, key: String, message: String| Problem {
         place: Place::Line { file: path.to_owned(), line, key },
         value: None,
@@ -230,13 +247,13 @@ pub(super) fn read(path: &Path) -> (Sections, Vec<Problem>) {
     let text = match read_text(path) {
         Ok(text) => text,
         Err(error) => {
-            return (Sections::default(), vec![fault(0, String::new(), error.to_string())]);
+            return (T::default(), vec![fault(0, String::new(), error.to_string())]);
         }
     };
-    match parse(&text) {
+    match parse::<T>(&text) {
         Ok(sections) => {
             let problems =
-                sections.unknown_keys().into_iter().map(|UnknownKey { key, line, known }| {
+                unknown_keys(&sections).into_iter().map(|UnknownKey { key, line, known }| {
                     fault(line, key, format!("unknown key; known here: {}", known.join(", ")))
                 });
             let problems = problems.collect();
@@ -245,7 +262,7 @@ pub(super) fn read(path: &Path) -> (Sections, Vec<Problem>) {
         Err(error) => {
             let line = error.location().map_or(0, |location| location.line());
             let message = UserMessageFormatter.format_message(error.without_snippet()).into_owned();
-            (Sections::default(), vec![fault(line, String::new(), message)])
+            (T::default(), vec![fault(line, String::new(), message)])
         }
     }
 }
@@ -259,8 +276,8 @@ fn read_text(path: &Path) -> io::Result<String> {
     String::from_utf8(bytes).map_err(|_| io::Error::other("not valid UTF-8"))
 }
 
-fn parse(text: &str) -> Result<Sections, serde_saphyr::Error> {
-    let sections: Option<Sections> = serde_saphyr::from_str_with_options(text, options())?;
+fn parse<T: Default + for<'de> Deserialize<'de>>(text: &str) -> Result<T, serde_saphyr::Error> {
+    let sections: Option<T> = serde_saphyr::from_str_with_options(text, options())?;
     Ok(sections.unwrap_or_default())
 }
 

@@ -5,21 +5,26 @@
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::address::{InvalidAddress, ListenAddress};
 use super::check::{Checker, Kind};
-use super::cli::{Cli, DecodeArguments, DemoArguments, RawCommand, ReplayArguments};
+use super::cli::{
+    CheckArguments, Cli, DecodeArguments, DemoArguments, RawCommand, ReplayArguments,
+};
 use super::errors::{Place, SettingsErrors};
 use super::file::{self, Sections};
 use super::settings::{
-    Command, DEFAULT_DECODE_TABLE, DEFAULT_DEMO_HOSTS, DEFAULT_DEMO_SEED, DEFAULT_INTERVAL,
-    DEFAULT_LOG_FORMAT, DEFAULT_LOG_LEVEL, DEFAULT_MAX_REQUESTS, DEFAULT_PORT, DEFAULT_PROCFS,
-    DEFAULT_RAW_MAX, DEFAULT_REPLAY_SPEED, DEFAULT_RTNL_BUDGET, DEFAULT_SYSFS,
-    DEFAULT_TELEMETRY_PATH, DEMO_HOSTS, DecodeInput, DecodeSettings, DecodeTable, DemoSettings,
-    INTERVAL, LogFormat, LogLevel, LogSettings, MAX_REQUESTS, RAW_MAX, REPLAY_SPEED, RTNL_BUDGET,
-    RawSettings, ReplaySettings, SamplerSettings, Settings, WebSettings,
+    CheckSettings, Command, DEFAULT_DECODE_TABLE, DEFAULT_DEMO_HOSTS, DEFAULT_DEMO_SEED,
+    DEFAULT_INTERVAL, DEFAULT_LOG_FORMAT, DEFAULT_LOG_LEVEL, DEFAULT_MAX_REQUESTS, DEFAULT_PORT,
+    DEFAULT_PROCFS, DEFAULT_RAW_MAX, DEFAULT_REPLAY_SPEED, DEFAULT_REPORT_FORMAT,
+    DEFAULT_RTNL_BUDGET, DEFAULT_SYSFS, DEFAULT_TELEMETRY_PATH, DEMO_HOSTS, DecodeInput,
+    DecodeSettings, DecodeTable, DemoSettings, INTERVAL, LogFormat, LogLevel, LogSettings,
+    MAX_REQUESTS, RAW_MAX, REPLAY_SPEED, RTNL_BUDGET, RawSettings, ReplaySettings, ReportFormat,
+    SamplerSettings, Settings, WebSettings,
 };
-use super::{duration, storm, value};
+use super::{duration, policy, storm, value};
+use crate::engine::checks::Policy;
 use crate::model::{DeviceFilter, NamespaceSelection};
 
 impl Settings {
@@ -40,7 +45,9 @@ impl Settings {
         let devices = devices(&mut checker, cli, &file);
         let namespaces = namespaces(&mut checker, cli, &file);
         let sampler = sampler(&mut checker, cli, &file);
+        let policy = policy(&mut checker, cli, &file);
         let settings = Self {
+            policy: Arc::new(policy),
             command,
             check_only: cli.config.config_check,
             web,
@@ -64,10 +71,18 @@ fn command(checker: &mut Checker<'_>, raw: Option<&RawCommand>) -> Command {
     match raw {
         None => Command::Serve,
         Some(RawCommand::Once) => Command::Once,
+        Some(RawCommand::Check(arguments)) => Command::Check(check(checker, arguments)),
         Some(RawCommand::Demo(arguments)) => Command::Demo(demo(checker, arguments)),
         Some(RawCommand::Replay(arguments)) => Command::Replay(replay(checker, arguments)),
         Some(RawCommand::Decode(arguments)) => Command::Decode(decode(checker, arguments)),
     }
+}
+
+fn check(checker: &mut Checker<'_>, arguments: &CheckArguments) -> CheckSettings {
+    let format = checker.optional("format", arguments.report_format.as_deref(), None, |text| {
+        value::one_of(text, ReportFormat::ALL)
+    });
+    CheckSettings { format: format.unwrap_or(DEFAULT_REPORT_FORMAT) }
 }
 
 fn demo(checker: &mut Checker<'_>, arguments: &DemoArguments) -> DemoSettings {
@@ -170,13 +185,18 @@ fn procfs(checker: &mut Checker<'_>, cli: &Cli, file: &Sections) -> PathBuf {
 
 fn devices(checker: &mut Checker<'_>, cli: &Cli, file: &Sections) -> DeviceFilter {
     let (flags, keys) = (&cli.devices, &file.device);
+    let only = match &cli.command {
+        Some(RawCommand::Check(arguments)) => arguments.only_device.as_deref(),
+        _ => None,
+    };
+    let include = checker.optional(
+        "device.include",
+        flags.include.as_deref(),
+        keys.include.as_ref(),
+        value::pattern,
+    );
     DeviceFilter {
-        include: checker.optional(
-            "device.include",
-            flags.include.as_deref(),
-            keys.include.as_ref(),
-            value::pattern,
-        ),
+        include: checker.optional("device", only, None, value::pattern).or(include),
         exclude: checker.optional(
             "device.exclude",
             flags.exclude.as_deref(),
@@ -231,6 +251,16 @@ fn raw(checker: &mut Checker<'_>, cli: &Cli, file: &Sections) -> RawSettings {
 fn catalogue_file(checker: &mut Checker<'_>, cli: &Cli, file: &Sections) -> Option<PathBuf> {
     let (flag, key) = (cli.counters.catalogue.as_ref(), file.catalogue.file.as_ref());
     checker.path("catalogue.file", flag, key, Kind::File)
+}
+
+fn policy(checker: &mut Checker<'_>, cli: &Cli, file: &Sections) -> Policy {
+    let (flag, key) = (cli.policy.policy_file.as_ref(), file.policy.file.as_ref());
+    let Some(path) = checker.path("policy.file", flag, key, Kind::File) else {
+        return Policy::default();
+    };
+    let (policy, problems) = policy::load(&path);
+    checker.add(problems);
+    policy
 }
 
 fn log(checker: &mut Checker<'_>, cli: &Cli, file: &Sections) -> LogSettings {

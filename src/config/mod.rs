@@ -12,6 +12,7 @@ mod duration;
 mod errors;
 mod file;
 mod load;
+mod policy;
 mod settings;
 mod storm;
 mod value;
@@ -20,6 +21,7 @@ pub use address::{InvalidAddress, ListenAddress};
 pub use cli::{Cli, command, parse_from};
 pub use errors::{Place, Problem, SettingsErrors};
 pub use settings::{
-    Command, DEFAULT_PORT, DecodeInput, DecodeSettings, DecodeTable, DemoSettings, LogFormat,
-    LogLevel, LogSettings, RawSettings, ReplaySettings, SamplerSettings, Settings, WebSettings,
+    CheckSettings, Command, DEFAULT_PORT, DecodeInput, DecodeSettings, DecodeTable, DemoSettings,
+    LogFormat, LogLevel, LogSettings, RawSettings, ReplaySettings, ReportFormat, SamplerSettings,
+    Settings, WebSettings,
 };

@@ -7,12 +7,14 @@ use std::fmt;
 use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use regex::Regex;
 
 use super::address::ListenAddress;
 use crate::engine::StormSettings;
+use crate::engine::checks::Policy;
 use crate::model::{DeviceFilter, NamespaceSelection};
 
 /// The TCP port of the exporter.
@@ -30,6 +32,7 @@ pub(super) const DEFAULT_DEMO_SEED: u64 = 1;
 pub(super) const DEFAULT_DEMO_HOSTS: u16 = 1;
 pub(super) const DEFAULT_REPLAY_SPEED: f64 = 1.0;
 pub(super) const DEFAULT_STORM: StormSettings = StormSettings::DEFAULT;
+pub(super) const DEFAULT_REPORT_FORMAT: ReportFormat = ReportFormat::Table;
 pub(super) const DEFAULT_DECODE_TABLE: DecodeTable = DecodeTable::Ethtool;
 
 pub(super) const MAX_REQUESTS: RangeInclusive<usize> = 0..=10_000;
@@ -76,6 +79,8 @@ pub struct Settings {
     pub raw: RawSettings,
     /// Counter names of further drivers.
     pub catalogue_file: Option<PathBuf>,
+    /// What is wanted of the ports.
+    pub policy: Arc<Policy>,
     /// The log.
     pub log: LogSettings,
 }
@@ -85,6 +90,8 @@ pub struct Settings {
 pub enum Command {
     /// Sample this host's NICs and serve their metrics.
     Serve,
+    /// Report how the ports are set up.
+    Check(CheckSettings),
     /// Serve simulated NICs.
     Demo(DemoSettings),
     /// Print one exposition of this host.
@@ -106,6 +113,13 @@ pub struct DemoSettings {
     pub hosts: u16,
     /// List the scenarios instead.
     pub list: bool,
+}
+
+/// How the set-up of the ports is reported. `--device` stands in the device filter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CheckSettings {
+    /// Its form.
+    pub format: ReportFormat,
 }
 
 /// A recording and how to serve it.
@@ -217,6 +231,16 @@ words! {
         /// `key=value` pairs.
         Logfmt = "logfmt",
         /// One JSON object a line.
+        Json = "json",
+    }
+}
+
+words! {
+    /// Form of the report of `check`.
+    ReportFormat {
+        /// For people.
+        Table = "table",
+        /// For programs.
         Json = "json",
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::checks::CheckFigures;
 use crate::model::{DeviceFacts, Direction, Feed, Histogram, Monotonic, Plan, Priority, Reason};
 
 /// Upper bounds of the read time histogram, in seconds.
@@ -23,6 +24,8 @@ pub struct Snapshot {
     pub devices: Vec<DeviceFacts>,
     /// Figures per source and device, sorted by feed.
     pub feeds: Vec<FeedFigures>,
+    /// What the checks of the configuration gave; empty where none was made.
+    pub checks: Arc<CheckFigures>,
 }
 
 /// Figures of one source of one device.

@@ -35,6 +35,8 @@ labels! {
     Branch = "branch",
     /// Number of a packet buffer, buffer group or FIFO.
     Buffer = "buffer",
+    /// Check of the configuration.
+    Check = "check",
     /// Full name of a metric.
     Counter = "counter",
     /// Netdev; empty for an RDMA device without one.
@@ -83,6 +85,10 @@ labels! {
     Rustc = "rustc",
     /// How bad an event is.
     Severity = "severity",
+    /// Setting of a port.
+    Setting = "setting",
+    /// How a check ended.
+    Status = "status",
     /// Kernel interface that was read.
     Source = "source",
     /// Machine that the build is for.

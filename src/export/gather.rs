@@ -215,7 +215,12 @@ mod tests {
     }
 
     fn gather_feeds(feeds: Vec<FeedFigures>) -> Vec<Vec<Series>> {
-        let snapshot = Snapshot { taken_at: Monotonic::ZERO, devices: Vec::new(), feeds };
+        let snapshot = Snapshot {
+            taken_at: Monotonic::ZERO,
+            devices: Vec::new(),
+            feeds,
+            checks: Arc::default(),
+        };
         gather(&Scrape { snapshot: &snapshot, build: &BUILD, process: None })
     }
 

@@ -108,7 +108,8 @@ pub fn device(name: &str, rdma_ports: Vec<RdmaPort>) -> DeviceFacts {
 }
 
 pub fn snapshot(devices: Vec<DeviceFacts>, feeds: Vec<FeedFigures>) -> Snapshot {
-    Snapshot { taken_at: Monotonic::from_nanos(10_000_000_000), devices, feeds }
+    let checks = Arc::default();
+    Snapshot { taken_at: Monotonic::from_nanos(10_000_000_000), devices, feeds, checks }
 }
 
 /// One mlx5 port with RDMA, and one plain netdev that could never be read.

@@ -11,8 +11,8 @@ use roce_exporter::engine::{Circumstances, FeedEngine, Snapshot, StormSettings};
 use roce_exporter::export::{BuildInfo, Format, encode};
 use roce_exporter::model::{
     BitsPerSecond, Buffers, Dcb, DeviceFacts, Ets, Feed, GidType, LinkFacts, LinkLayer, LinkPause,
-    Monotonic, Pfc, Plan, PortRole, PortDetails, PortSettings, Priority, RdmaPort, Reading, Reason, Sample,
-    SourceKind, Trust,
+    Monotonic, Pfc, Plan, PortDetails, PortRole, PortSettings, Priority, RdmaPort, Reading, Reason,
+    Sample, SourceKind, Trust,
 };
 use roce_exporter::record::{FeedRecorder, Recorder, Start, Taken};
 use roce_exporter::sampler::{Board, Slot, Tally};
