@@ -22,6 +22,11 @@ pub(super) struct History(VecDeque<(Monotonic, Arc<[FeedFigures]>)>);
 impl History {
     /// Keeps the totals of `now`, if the last kept are old enough, and forgets those that no look needs any more.
     pub(super) fn keep(&mut self, now: Monotonic, feeds: &[FeedFigures]) {
+        // A look before the first sample has nothing to compare with.
+        let read = |feeds: &[FeedFigures]| feeds.iter().any(|own| own.sampling.samples > 0);
+        if self.0.back().is_some_and(|(_, feeds)| !read(feeds)) {
+            self.0.pop_back();
+        }
         let fresh = self.0.back().is_some_and(|(at, _)| now.since(*at) < STEP);
         if !fresh {
             self.0.push_back((now, feeds.into()));

@@ -42,7 +42,9 @@ pub(super) fn sampler(port: &Evidence<'_>) -> Option<Verdict> {
         |time: Duration| Duration::from_micros(u64::try_from(time.as_micros()).unwrap_or(u64::MAX));
     if let Some(reached) = feed.sampling.interval {
         let found = format!("every {:?}", rounded(reached));
-        return Some(Verdict::unless(reached <= interval * 2, Status::Warning, found, wanted));
+        // Reading more often than the driver renews its values shows nothing more.
+        let enough = (interval * 2).max(feed.sampling.refresh.unwrap_or_default());
+        return Some(Verdict::unless(reached <= enough, Status::Warning, found, wanted));
     }
     let under_rtnl = port.growth.now.iter().filter(|own| own.feed.source.holds_rtnl());
     let seconds: f64 = under_rtnl.map(|own| own.sampling.read_seconds.sum()).sum();

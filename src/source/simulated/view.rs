@@ -296,7 +296,11 @@ impl View {
         let cnp = Priority::ALL.into_iter().find(|own| own.number() == 6);
         let dscp = [(26, lossless), (48, cnp)];
         let pfc = Pfc { capability: 8, enabled, ..Pfc::default() };
-        let ets = Ets { traffic_class: self.member.driver.traffic_classes, ..Ets::default() };
+        // Only where counters of a class go together does it matter which class a priority has; elsewhere each has
+        // its own.
+        let shared = self.member.driver.traffic_classes;
+        let traffic_class = if shared == [0; 8] { [0, 1, 2, 3, 4, 5, 6, 7] } else { shared };
+        let ets = Ets { traffic_class, ..Ets::default() };
         let (rx, tx) = (self.presence.link_pause, self.presence.link_pause);
         PortSettings {
             dcb: Some(Dcb {
