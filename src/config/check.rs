@@ -83,10 +83,15 @@ impl<'a> Checker<'a> {
         parse: impl FnOnce(&str) -> Result<T, String>,
     ) -> Option<T> {
         if key.is_none() {
-            let (place, message) = (self.line(name, 0), "must be given".to_owned());
-            self.problems.push(Problem { place, value: None, message });
+            self.complain(name, "must be given");
         }
         self.optional(name, None, key, parse)
+    }
+
+    /// A fault of the file that is no single value's.
+    pub(super) fn complain(&mut self, name: &'static str, message: &str) {
+        let (place, message) = (self.line(name, 0), message.to_owned());
+        self.problems.push(Problem { place, value: None, message });
     }
 
     /// Takes in what was wrong with another file.

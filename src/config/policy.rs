@@ -76,9 +76,8 @@ fn refuse(checker: &mut Checker<'_>, name: &'static str, key: Option<&Text>, mes
 }
 
 fn profile(checker: &mut Checker<'_>, keys: &PolicyKeys, of_all: Wanted) -> Option<Profile> {
-    for inner in &keys.profiles {
-        refuse(checker, "profiles", inner.name.as_ref(), "a profile has no profiles of its own");
-        refuse(checker, "profiles", inner.device.as_ref(), "a profile has no profiles of its own");
+    if !keys.profiles.is_empty() {
+        checker.complain("profiles", "a profile has no profiles of its own");
     }
     let wanted = wanted(checker, keys, of_all);
     let device = checker.required("device", keys.device.as_ref(), value::pattern);
@@ -95,6 +94,10 @@ fn wanted(checker: &mut Checker<'_>, keys: &PolicyKeys, before: Wanted) -> Wante
         checker.list("lossless_priorities", &[], keys.lossless_priorities.as_ref(), |text| {
             value::number(text, &PRIORITY)
         });
+    let is_empty = |own: &Texts| own.with_lines().is_empty();
+    if keys.lossless_priorities.as_ref().is_some_and(is_empty) {
+        checker.complain("lossless_priorities", "must name at least one priority");
+    }
     let mask = priorities.iter().fold(0, |mask, own| mask | 1 << own);
     let trust = checker.optional("trust", None, keys.trust.as_ref(), trust);
     let dscp = |text: &str| value::number(text, &DSCP);
@@ -143,11 +146,11 @@ fn wanted(checker: &mut Checker<'_>, keys: &PolicyKeys, before: Wanted) -> Wante
 /// Values that are good by themselves and do not go together.
 fn fits(checker: &mut Checker<'_>, keys: &PolicyKeys, wanted: &Wanted) {
     let lossless = wanted.lossless >> wanted.cnp_priority.number() & 1 == 1;
-    let written = keys.cnp_priority.as_ref();
-    if let Some(text) = written.filter(|_| lossless) {
-        let place = checker.place("cnp_priority", None, Some(text));
-        let message = "must not be a lossless priority: CNPs would be held with the data";
-        checker.refuse(place, text.value.clone(), message.to_owned());
+    let written = keys.cnp_priority.is_some() || keys.lossless_priorities.is_some();
+    if lossless && written {
+        let own = wanted.cnp_priority;
+        let message = format!("is {own}, a lossless priority: CNPs would be held with the data");
+        checker.complain("cnp_priority", &message);
     }
     let below = wanted.mtu_recommended_bytes < wanted.mtu_least_bytes;
     let written = [("mtu_recommended", &keys.mtu_recommended), ("mtu_least", &keys.mtu_least)];

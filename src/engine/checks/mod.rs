@@ -22,6 +22,8 @@ mod verdict;
 mod watch;
 
 #[cfg(test)]
+mod checks_bench;
+#[cfg(test)]
 mod checks_tests;
 
 pub use policy::{Allowed, DcbxOwner, Expected, Policy, Profile, Wanted};
