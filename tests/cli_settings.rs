@@ -348,7 +348,7 @@ fn unknown_keys_are_all_listed_with_their_lines() {
         [
             "roce.yml:2: web.telemetry-path: unknown key; known here: listen_address, telemetry_path, \
              max_requests, disable_exporter_metrics",
-            "roce.yml:3: web2: unknown key; known here: catalogue, device, log, path, raw, sampler, storm, web",
+            "roce.yml:3: web2: unknown key; known here: catalogue, device, log, path, policy, raw, sampler, storm, web",
             "roce.yml:5: device.incl: unknown key; known here: include, exclude, netns",
         ]
     );

@@ -44,6 +44,7 @@ struct Rdma<'a> {
 }
 
 #[derive(Serialize)]
+#[allow(clippy::struct_field_names, reason = "keys of the documented form")]
 struct Found<'a> {
     check: &'static str,
     status: &'static str,

@@ -72,28 +72,32 @@ pub(super) fn rail(name: &str) -> DeviceFacts {
             statistics_period: None,
             mtu_bytes: Some(9_000),
         },
-        details: PortDetails {
-            ecn: EcnSettings {
-                notification_point: Some(255),
-                reaction_point: Some(8),
-                cnp_dscp: Some(48),
-            },
-            pcie: PcieLink {
-                lanes: Some(16),
-                most_lanes: Some(16),
-                megatransfers: Some(16_000),
-                most_megatransfers: Some(16_000),
-            },
-            fec: Some("rs".to_owned()),
-            uppers: vec![Upper { name: "vlan7".to_owned(), mtu_bytes: 9_000 }],
-            rdma_cm: vec![RdmaCm {
-                rdma_device: format!("mlx5_{name}"),
-                port: 1,
-                default_gid: Some(GidType::V2),
-                default_tos: Some(106),
-            }],
-        },
+        details: details(name),
         ..DeviceFacts::default()
+    }
+}
+
+fn details(name: &str) -> PortDetails {
+    PortDetails {
+        ecn: EcnSettings {
+            notification_point: Some(255),
+            reaction_point: Some(8),
+            cnp_dscp: Some(48),
+        },
+        pcie: PcieLink {
+            lanes: Some(16),
+            most_lanes: Some(16),
+            megatransfers: Some(16_000),
+            most_megatransfers: Some(16_000),
+        },
+        fec: Some("rs".to_owned()),
+        uppers: vec![Upper { name: "vlan7".to_owned(), mtu_bytes: 9_000 }],
+        rdma_cm: vec![RdmaCm {
+            rdma_device: format!("mlx5_{name}"),
+            port: 1,
+            default_gid: Some(GidType::V2),
+            default_tos: Some(106),
+        }],
     }
 }
 

@@ -13,10 +13,10 @@ type Change = fn(&mut Case);
 
 /// Check, status, what leads to it, and a part of what is then found.
 #[rustfmt::skip]
-fn table() -> Vec<(Check, Status, Change, &'static str)> {
+const TABLE: &[(Check, Status, Change, &str)] = {
     use Check as C;
     use Status::{Critical, Ok, Unknown, Warning};
-    vec![
+    &[
         (C::Link, Warning, |own| own.eth0().link.up = Some(false), "down"),
         (C::Link, Unknown, |own| own.eth0().link.up = None, "does not say"),
         (C::PfcMask, Critical, |own| own.pfc(0), "none"),
@@ -114,7 +114,7 @@ fn table() -> Vec<(Check, Status, Change, &'static str)> {
         (C::Fec, Warning, |own| own.eth0().details.fec = Some("none".to_owned()), "none"),
         (C::Fec, Unknown, |own| own.eth0().details.fec = None, "does not say"),
         (C::SymbolErrors, Warning, |own| own.count(Quantity::RdmaSymbolError, None, Index::None, 3), "3 errors"),
-        (C::SymbolErrors, Unknown, |own| own.forget(|(quantity, ..)| *quantity == Quantity::RdmaSymbolError), "no such counter"),
+        (C::SymbolErrors, Unknown, |own| own.forget(|(quantity, ..)| *quantity == Quantity::RdmaSymbolError), "to compare"),
         (C::Pcie, Warning, |own| own.eth0().details.pcie.lanes = Some(8), "x8 at 16.0 GT/s"),
         (C::Pcie, Warning, |own| own.eth0().details.pcie.megatransfers = Some(8_000), "x16 at 8.0 GT/s"),
         (C::Pcie, Unknown, |own| own.eth0().details.pcie = PcieLink::default(), "does not say"),
@@ -129,8 +129,8 @@ fn table() -> Vec<(Check, Status, Change, &'static str)> {
         }, "most of the rest on 5"),
         (C::RdmaOnLossless, Unknown, |own| own.count(Quantity::Bytes, TX, priority(3), 0), "within the NIC"),
         (C::RdmaOnLossless, Unknown, |own| own.count(Quantity::RdmaBytes, TX, Index::None, 9), "9 B of RDMA"),
-        (C::RdmaOnLossless, Unknown, |own| own.forget(|(quantity, ..)| *quantity == Quantity::Bytes), "does not count"),
-        (C::RdmaOnLossless, Unknown, |own| own.forget(|(quantity, ..)| *quantity == Quantity::RdmaBytes), "not count"),
+        (C::RdmaOnLossless, Unknown, |own| own.forget(|(quantity, ..)| *quantity == Quantity::Bytes), "are not counted"),
+        (C::RdmaOnLossless, Unknown, |own| own.forget(|(quantity, ..)| *quantity == Quantity::RdmaBytes), "to compare"),
         (C::PauseOutsideMask, Warning, |own| {
             own.count(Quantity::PfcPauseFrames, RX, priority(0), 4);
             own.count(Quantity::Bytes, TX, priority(0), 1_500);
@@ -142,7 +142,7 @@ fn table() -> Vec<(Check, Status, Change, &'static str)> {
             own.eth0().settings.link_pause.as_mut().unwrap().rx = true;
             own.count(Quantity::LinkPauseFrames, RX, Index::None, 1);
         }, "none"),
-        (C::PauseWithoutFlowControl, Unknown, |own| own.forget(|(quantity, ..)| *quantity == Quantity::LinkPauseFrames), "no such counter"),
+        (C::PauseWithoutFlowControl, Unknown, |own| own.forget(|(quantity, ..)| *quantity == Quantity::LinkPauseFrames), "to compare"),
         (C::PauseWithoutFlowControl, Unknown, |own| own.eth0().settings.link_pause = None, "cannot be read"),
         (C::Counters, Ok, |own| own.forget(|(quantity, ..)| *quantity == Quantity::PfcPauseTime), "lacks pause time"),
         (C::Counters, Warning, |own| own.forget(|(quantity, ..)| {
@@ -160,7 +160,7 @@ fn table() -> Vec<(Check, Status, Change, &'static str)> {
         }, "every 200ms is possible"),
         (C::Sampler, Unknown, |own| (own.reached, own.samples) = (None, 0), "not sampled yet"),
     ]
-}
+};
 
 #[test]
 fn a_port_that_is_set_up_well_passes_every_check() {
@@ -174,11 +174,11 @@ fn a_port_that_is_set_up_well_passes_every_check() {
 
 #[test]
 fn each_change_is_found_by_its_check() {
-    for (check, status, change, part) in table() {
+    for (check, status, change, part) in TABLE {
         let mut case = Case::good();
         change(&mut case);
-        let found = case.finding(check).unwrap_or_else(|| panic!("{check:?}: no finding"));
-        assert_eq!(found.status, status, "{found:?}");
+        let found = case.finding(*check).unwrap_or_else(|| panic!("{check:?}: no finding"));
+        assert_eq!(found.status, *status, "{found:?}");
         assert!(found.found.contains(part), "{part:?} is not in {found:?}");
     }
 }
@@ -186,7 +186,7 @@ fn each_change_is_found_by_its_check() {
 #[test]
 fn each_check_is_tried_in_each_status_that_its_source_has() {
     let tried: BTreeSet<(Check, Status)> =
-        table().iter().map(|(check, status, ..)| (*check, *status)).collect();
+        TABLE.iter().map(|(check, status, ..)| (*check, *status)).collect();
     for check in Check::ALL {
         let faulty = [Status::Warning, Status::Critical];
         assert!(faulty.iter().any(|own| tried.contains(&(*check, *own))), "{check:?}");
@@ -342,10 +342,13 @@ fn rails_that_differ_from_most_hear_of_it_and_all_do_at_a_tie() {
     let named = |status: [Status; 3]| -> Vec<(String, Status)> {
         ["eth0", "eth1", "eth2"].map(str::to_owned).into_iter().zip(status).collect()
     };
-    use Status::{Ok, Warning};
-    assert_eq!(rails(&case), named([Warning, Ok, Ok]));
+    assert_eq!(rails(&case), named([Status::Warning, Status::Ok, Status::Ok]));
     case.devices.truncate(2);
-    assert_eq!(rails(&case), named([Warning; 3])[..2], "of two that differ, either may be wrong");
+    assert_eq!(
+        rails(&case),
+        named([Status::Warning; 3])[..2],
+        "of two that differ, either may be wrong"
+    );
     case.devices.truncate(1);
     assert_eq!(rails(&case), [], "one rail is like itself");
 }

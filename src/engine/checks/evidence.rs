@@ -11,8 +11,7 @@ use crate::model::{
 };
 
 /// Why DCB facts are not there.
-pub(super) const NO_DCB: &str =
-    "no answer over DCB netlink: the driver has none, or it was refused";
+pub(super) const NO_DCB: &str = "no answer over DCB netlink";
 
 /// Everything about one port.
 #[derive(Clone, Copy)]

@@ -56,7 +56,7 @@ pub(super) fn pfc_capability(port: &Evidence<'_>) -> Option<Verdict> {
 pub(super) fn link_pause(port: &Evidence<'_>) -> Option<Verdict> {
     let wanted = port.wanted.link_pause.to_string();
     let Some(pause) = port.facts.settings.link_pause else {
-        let reason = "pause parameters cannot be read: the driver has none, or it was refused";
+        let reason = "pause parameters cannot be read";
         return Some(Verdict::unknown(reason, wanted));
     };
     let on = |on: bool| if on { "on" } else { "off" };
@@ -88,7 +88,7 @@ pub(super) fn pause_outside_mask(port: &Evidence<'_>) -> Option<Verdict> {
     };
     let outside = || in_mask(!mask).filter(|own| !mate(*own));
     if Priority::ALL.into_iter().all(|own| frames(own).is_none()) {
-        let reason = "no pause frames per priority were counted twice yet, or the driver has none";
+        let reason = "no pause frames per priority to compare";
         return Some(Verdict::unknown(reason, WANTED));
     }
     let paused = outside().filter_map(|own| Some((own, frames(own).filter(|frames| *frames > 0)?)));
@@ -115,7 +115,7 @@ pub(super) fn pause_without_flow_control(port: &Evidence<'_>) -> Option<Verdict>
     let frames = |way| port.grown(Quantity::LinkPauseFrames, Some(way), Index::None);
     let ways = [(Direction::Tx, pause.tx), (Direction::Rx, pause.rx)];
     if ways.iter().all(|(way, _)| frames(*way).is_none()) {
-        let reason = "no 802.3x frames were counted twice yet, or the driver has no such counter";
+        let reason = "no 802.3x frames to compare";
         return Some(Verdict::unknown(reason, WANTED));
     }
     let words: Vec<String> = ways

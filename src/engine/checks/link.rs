@@ -27,7 +27,7 @@ pub(super) fn speed_rails(port: &Evidence<'_>) -> Option<Verdict> {
 pub(super) fn fec(port: &Evidence<'_>) -> Option<Verdict> {
     const WANTED: &str = "as the other rails of this speed";
     let Some(own) = &port.facts.details.fec else {
-        return Some(Verdict::unknown("the driver does not say which one is in operation", WANTED));
+        return Some(Verdict::unknown("the driver does not say", WANTED));
     };
     let speed = port.facts.link.speed;
     let compared =
@@ -42,7 +42,7 @@ pub(super) fn fec(port: &Evidence<'_>) -> Option<Verdict> {
 pub(super) fn symbol_errors(port: &Evidence<'_>) -> Option<Verdict> {
     const WANTED: &str = "none";
     let Some(errors) = port.grown(Quantity::RdmaSymbolError, None, Index::None) else {
-        let reason = "no symbol errors were counted twice yet, or the driver has no such counter";
+        let reason = "no symbol errors to compare";
         return Some(Verdict::unknown(reason, WANTED));
     };
     let found = format!("{} {}", count(errors, "error", "errors"), port.growth.words());
@@ -86,7 +86,7 @@ pub(super) fn stall_prevention(port: &Evidence<'_>) -> Option<Verdict> {
     let any = port.wanted.stall_prevention == Expected::Any;
     let wanted = if any { "any" } else { "on" };
     let Some(limit) = port.facts.settings.stall_prevention else {
-        let reason = "the driver has no such limit, or does not tell it";
+        let reason = "no such limit, or it is not told";
         return Some(Verdict::unknown(reason, wanted));
     };
     let found = if limit.is_zero() { "off".to_owned() } else { format!("after {limit:?}") };

@@ -149,7 +149,7 @@ pub(super) fn dcbx(port: &Evidence<'_>) -> Option<Verdict> {
     let good = match port.wanted.dcbx {
         DcbxOwner::Host => host && !device && !willing,
         DcbxOwner::Device => device && !host,
-        DcbxOwner::Any => !(host && device) && !(host && willing),
+        DcbxOwner::Any => !host || !(device || willing),
     };
     Some(Verdict::unless(good, Status::Warning, found, wanted))
 }

@@ -4,6 +4,11 @@
 //! from what was read; where it cannot look it answers unknown and why. A check that does not apply to a port, such
 //! as the MTU of VLANs where there are none, answers nothing. `docs/checks.md` explains each.
 
+#![allow(
+    clippy::unnecessary_wraps,
+    reason = "all checks have one form; some of them apply to every port"
+)]
+
 mod buffers;
 mod changes;
 mod ecn;

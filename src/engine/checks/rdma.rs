@@ -5,8 +5,8 @@ use super::policy::Expected;
 use super::verdict::{Status, Verdict};
 use crate::model::{GidType, RdmaCm};
 
-const NO_CONFIGFS: &str =
-    "configfs shows no defaults of rdma_cm for this port: nobody made them visible";
+/// The directory is there only after somebody made it.
+const NO_CONFIGFS: &str = "configfs does not show this port";
 
 const fn word(kind: GidType) -> &'static str {
     match kind {
@@ -23,7 +23,7 @@ pub(super) fn roce_version(port: &Evidence<'_>) -> Option<Verdict> {
     let wanted = if port.wanted.roce_v2 == Expected::Any { "any" } else { "v2" };
     let ports = &port.facts.rdma_ports;
     if ports.iter().any(|own| own.gid_types.is_empty()) {
-        let reason = "no GID could be read: the port has no address, or its files are not here";
+        let reason = "no GID could be read";
         return Some(Verdict::unknown(reason, wanted));
     }
     let mut kinds: Vec<GidType> = ports.iter().flat_map(|own| own.gid_types.clone()).collect();

@@ -19,7 +19,7 @@ pub(super) fn counters(port: &Evidence<'_>) -> Option<Verdict> {
     const WANTED: &str = "pause frames and pause time per priority, bytes, discards";
     let read = port.netdev_feed().is_some_and(|feed| !feed.counters.totals.is_empty());
     if !read {
-        return Some(Verdict::unknown("the statistics of this netdev cannot be read", WANTED));
+        return Some(Verdict::unknown("its statistics cannot be read", WANTED));
     }
     let lacking = NEEDED.iter().filter(|(quantity, _)| !port.has(*quantity));
     let lacking: Vec<&str> = lacking.map(|(_, words)| *words).collect();
@@ -36,7 +36,7 @@ pub(super) fn sampler(port: &Evidence<'_>) -> Option<Verdict> {
     let interval = port.sampling.interval;
     let wanted = format!("every {interval:?}");
     let Some(feed) = port.netdev_feed() else {
-        return Some(Verdict::unknown("the statistics of this netdev are not read", wanted));
+        return Some(Verdict::unknown("its statistics are not read", wanted));
     };
     let rounded =
         |time: Duration| Duration::from_micros(u64::try_from(time.as_micros()).unwrap_or(u64::MAX));

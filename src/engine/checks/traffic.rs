@@ -20,7 +20,7 @@ pub(super) fn rdma_on_lossless(port: &Evidence<'_>) -> Option<Verdict> {
         .filter_map(|quantity| port.grown_both_ways(quantity, Index::None))
         .max();
     let Some(rdma) = rdma else {
-        let reason = "RDMA bytes were not counted twice yet, or the driver does not count them";
+        let reason = "no RDMA bytes to compare";
         return Some(Verdict::unknown(reason, wanted));
     };
     if rdma < LEAST_RDMA {
@@ -32,7 +32,7 @@ pub(super) fn rdma_on_lossless(port: &Evidence<'_>) -> Option<Verdict> {
     };
     let (Some(lossless), Some(lossy)) = (sum(port.wanted.lossless), sum(!port.wanted.lossless))
     else {
-        let reason = "the driver does not count the bytes of each priority";
+        let reason = "bytes of priorities are not counted";
         return Some(Verdict::unknown(reason, wanted));
     };
     let busiest = in_mask(!port.wanted.lossless).max_by_key(|own| port.priority_bytes(*own));
@@ -45,6 +45,6 @@ pub(super) fn rdma_on_lossless(port: &Evidence<'_>) -> Option<Verdict> {
     } else if lossy >= rdma / 2 {
         Verdict::warning(format!("{found}{elsewhere}"), wanted)
     } else {
-        Verdict::unknown(format!("{found}: most of it stayed within the NIC"), wanted)
+        Verdict::unknown(format!("{found}: it stayed within the NIC"), wanted)
     })
 }
