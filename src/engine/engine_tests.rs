@@ -367,6 +367,10 @@ fn c61_pause_on_a_priority_outside_the_mask_is_shown() {
     assert_eq!(shown(&nic), [3, 3, 5], "the direction that paused");
 }
 
+fn series_of(summary: &PauseSummary) -> Vec<(Priority, Direction)> {
+    summary.tracks.iter().map(|own| (own.priority, own.direction)).collect()
+}
+
 #[test]
 fn any_samples_keep_every_figure_in_its_range() {
     use proptest::prelude::*;
@@ -417,8 +421,7 @@ fn any_samples_keep_every_figure_in_its_range() {
                 prop_assert!(own.frame_rate_peak.is_none_or(|rate| rate.is_finite() && rate >= 0.0));
                 prop_assert!(own.storm.seconds.is_finite() && own.burst_seconds.sum().is_finite());
             }
-            let shown = summary.tracks.iter().map(|own| (own.priority, own.direction));
-            let shown: Vec<(Priority, Direction)> = shown.collect();
+            let shown = series_of(&summary);
             prop_assert!(series.iter().all(|own| shown.contains(own)), "a series went away");
             series = shown;
             for own in summary.asymmetry {
