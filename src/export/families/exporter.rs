@@ -59,7 +59,7 @@ pub(super) const ROWS: &[Family] = &[
     Family::new(Kind::Counter, "roce_source_errors",
         &[Label::Device, Label::Source, Label::Reason, Label::RdmaDevice, Label::Port],
         Origin::Scrape(source_errors),
-        "Failed reads and unreadable counters by reason; a reason that never occurred has no series"),
+        "Failed reads, and counters that became unreadable (once, not at each read), by reason; a reason that never occurred has no series"),
     of_feed(Kind::Counter, "roce_counter_resets",
         |feed, _| Some(Value::Integer(feed.counters.resets)),
         "Reads in which a counter had gone backwards, as after a driver reload"),
