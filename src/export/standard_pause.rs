@@ -14,10 +14,8 @@ use crate::model::{CounterKey, DeviceFacts, Direction, Index, Quantity, Standard
 pub(super) fn shown(snapshot: &Snapshot) -> impl Iterator<Item = (&DeviceFacts, usize)> {
     snapshot.devices.iter().filter_map(|facts| {
         let pause = facts.settings.standard_pause?;
-        let quantity = match pause.link_only {
-            true => Quantity::LinkPauseFrames,
-            false => Quantity::MacPauseFrames,
-        };
+        let quantity =
+            if pause.link_only { Quantity::LinkPauseFrames } else { Quantity::MacPauseFrames };
         let of_nobody_else = !facts.device.is_empty() && !has_its_own(snapshot, facts);
         let place = place_of(&key_of(quantity)).filter(|_| of_nobody_else)?;
         Some((facts, place))

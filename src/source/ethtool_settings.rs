@@ -221,7 +221,7 @@ mod tests {
         message.emit(&mut bytes);
         assert_eq!(bytes[0], 21, "ETHTOOL_MSG_PAUSE_GET");
         // The nest of the header; in it the name, padded to four bytes, and the flags.
-        let mut expected = [28_u16.to_ne_bytes(), 0x8001_u16.to_ne_bytes()].concat();
+        let mut expected = [24_u16.to_ne_bytes(), 0x8001_u16.to_ne_bytes()].concat();
         expected.extend([9_u16.to_ne_bytes(), 2_u16.to_ne_bytes()].concat());
         expected.extend(b"eth0\0\0\0\0");
         expected.extend([8_u16.to_ne_bytes(), 3_u16.to_ne_bytes()].concat());
