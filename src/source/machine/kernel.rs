@@ -23,10 +23,11 @@ use crate::source::{Discovery, FoundFeed, SysfsRoot};
 /// Drivers that trust DSCP exactly while their application table has DSCP entries
 /// (`mlx5/core/en_dcbnl.c`: `mlx5e_dcbnl_ieee_setapp`, `mlx5e_dcbnl_ieee_delapp`).
 const TRUST_FOLLOWS_MAP: [&str; 1] = ["mlx5_core"];
-/// Drivers whose standard pause statistics are 802.3x frames and nothing else: their hardware counts PFC elsewhere or
-/// has none (`meta/fbnic/fbnic_ethtool.c`, `wangxun/libwx/wx_ethtool.c`, `broadcom/bnge/bnge_ethtool.c`,
-/// `fungible/funeth/funeth_ethtool.c`: `*_get_pause_stats`).
-const LINK_PAUSE_ONLY: [&str; 5] = ["bnge", "fbnic", "funeth", "ngbe", "txgbe"];
+/// Drivers whose standard pause statistics come from counts of 802.3x that their device keeps apart from PFC:
+/// link XON and XOFF (`wangxun/libwx/wx_ethtool.c`: `wx_get_pause_stats`), and pause beside the port's PFC frames
+/// (`broadcom/bnge/bnge_ethtool.c`: `bnge_get_pause_stats`). Of others, funeth and fbnic among them, the source does
+/// not show it.
+const LINK_PAUSE_ONLY: [&str; 3] = ["bnge", "ngbe", "txgbe"];
 /// `PFC_STORM_PREVENTION_AUTO`: the driver's own choice, 100 ms on mlx5.
 const STALL_PREVENTION_AUTO: u16 = u16::MAX;
 const STALL_PREVENTION_AUTO_TIME: Duration = Duration::from_millis(100);
