@@ -35,7 +35,7 @@ labels! {
     Branch = "branch",
     /// Number of a packet buffer, buffer group or FIFO.
     Buffer = "buffer",
-    /// Full name of a metric.
+    /// Full name of a metric, or the name of a counter of a driver.
     Counter = "counter",
     /// Netdev; empty for an RDMA device without one.
     Device = "device",

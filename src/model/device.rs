@@ -69,6 +69,17 @@ pub struct RdmaPort {
     pub link_layer: Option<LinkLayer>,
     /// Kinds of GIDs in its table, each once.
     pub gid_types: Vec<GidType>,
+    /// Counters that can be switched on and off, in the driver's order; empty where nothing can be asked.
+    pub optional_counters: Vec<OptionalCounter>,
+}
+
+/// An RDMA counter that the driver counts only after an operator switched it on.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct OptionalCounter {
+    /// Its name, as the driver gives it.
+    pub name: String,
+    /// Whether it is on.
+    pub enabled: bool,
 }
 
 /// Kind of a GID, which decides how RoCE packets look on the wire.

@@ -14,8 +14,10 @@ mod reading;
 mod sample;
 mod time;
 
-pub use dcb::{Buffers, Dcb, Ets, LinkPause, Pfc, PortSettings, Trust};
-pub use device::{BitsPerSecond, DeviceFacts, GidType, LinkFacts, LinkLayer, PortRole, RdmaPort};
+pub use dcb::{Buffers, Dcb, Ets, LinkPause, Pfc, PortSettings, StandardPause, Trust};
+pub use device::{
+    BitsPerSecond, DeviceFacts, GidType, LinkFacts, LinkLayer, OptionalCounter, PortRole, RdmaPort,
+};
 pub use feed::{Feed, SourceKind};
 pub use figures::Histogram;
 pub use filter::{DeviceFilter, NamespaceSelection};

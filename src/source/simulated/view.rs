@@ -267,6 +267,7 @@ impl View {
             port: 1,
             link_layer: Some(LinkLayer::Ethernet),
             gid_types: vec![GidType::V1, GidType::V2],
+            optional_counters: Vec::new(),
         });
         let settings = self.settings();
         let dcb = settings.dcb.as_ref();
