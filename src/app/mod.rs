@@ -7,6 +7,7 @@ mod decode;
 mod demo;
 mod listen;
 mod once;
+mod peers;
 pub mod replay;
 mod serve;
 
@@ -111,11 +112,13 @@ fn machine(settings: &Settings, catalogue: &Arc<Catalogue>) -> Arc<dyn Host> {
     let key = move |bus: &str, rdma: &str| catalogue.rdma_table_key(bus, rdma);
     let filter = settings.devices.clone();
     let own = MachineHost::new(SysfsRoot::new(&settings.sysfs), filter.clone(), Box::new(key));
-    if settings.namespaces.is_empty() {
-        return Arc::new(own);
-    }
-    let (namespaces, procfs) = (settings.namespaces.clone(), settings.procfs.clone());
-    Arc::new(NamespacesHost::new(own, namespaces, filter, procfs))
+    let host: Arc<dyn Host> = if settings.namespaces.is_empty() {
+        Arc::new(own)
+    } else {
+        let (namespaces, procfs) = (settings.namespaces.clone(), settings.procfs.clone());
+        Arc::new(NamespacesHost::new(own, namespaces, filter, procfs))
+    };
+    peers::with_peers(host, settings, &peers::own_name(settings))
 }
 
 fn raw_selection(settings: &Settings) -> RawSelection {

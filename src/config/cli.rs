@@ -12,8 +12,9 @@ use super::duration::show;
 use super::settings::{
     DEFAULT_DECODE_TABLE, DEFAULT_DEMO_HOSTS, DEFAULT_DEMO_SEED, DEFAULT_INTERVAL,
     DEFAULT_LOG_FORMAT, DEFAULT_LOG_LEVEL, DEFAULT_MAX_REQUESTS, DEFAULT_PORT, DEFAULT_PROCFS,
-    DEFAULT_RAW_MAX, DEFAULT_REPLAY_SPEED, DEFAULT_RTNL_BUDGET, DEFAULT_STORM, DEFAULT_SYSFS,
-    DEFAULT_TELEMETRY_PATH, DEMO_HOSTS, INTERVAL, LEAST_SAMPLES, RAW_MAX, REPLAY_SPEED, STORM_TIME,
+    DEFAULT_RAW_MAX, DEFAULT_REPLAY_SPEED, DEFAULT_RTNL_BUDGET, DEFAULT_RUN, DEFAULT_STORM,
+    DEFAULT_SYSFS, DEFAULT_TELEMETRY_PATH, DEMO_HOSTS, INTERVAL, LEAST_SAMPLES, RAW_MAX,
+    REPLAY_SPEED, STORM_TIME,
 };
 use crate::build_info::VERSION_TEXT;
 
@@ -47,6 +48,8 @@ pub struct Cli {
     pub(super) sampler: SamplerFlags,
     #[command(flatten)]
     pub(super) storm: StormFlags,
+    #[command(flatten)]
+    pub(super) links: LinksFlags,
     #[command(flatten)]
     pub(super) record: RecordFlags,
     #[command(flatten)]
@@ -95,6 +98,9 @@ pub(super) struct DemoArguments {
     #[arg(long, value_name = "N", help = format!(
         "Simulated hosts, {} to {} [default: {DEFAULT_DEMO_HOSTS}]", DEMO_HOSTS.start(), DEMO_HOSTS.end()))]
     pub(super) hosts: Option<String>,
+    /// Also serve the switch, on the port after the last host
+    #[arg(long)]
+    pub(super) switch: bool,
     /// List the scenarios, then exit
     #[arg(long)]
     pub(super) list: bool,
@@ -178,6 +184,9 @@ pub(super) struct DeviceFlags {
     #[arg(long = "path.procfs", value_name = "DIR", global = true, help = format!(
         "Where procfs is mounted [default: {DEFAULT_PROCFS}]"))]
     pub(super) procfs: Option<PathBuf>,
+    #[arg(long = "path.run", value_name = "DIR", global = true, help = format!(
+        "Where the host's /run is, for --links.lldp=networkd [default: {DEFAULT_RUN}]"))]
+    pub(super) run: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -230,6 +239,20 @@ pub(super) struct StormFlags {
         "Quiet time that ends a storm, {} to {} [default: {}]",
         show(*STORM_TIME.start()), show(*STORM_TIME.end()), show(DEFAULT_STORM.recovery)))]
     pub(super) recovery: Option<String>,
+}
+
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Links")]
+pub(super) struct LinksFlags {
+    /// YAML file that says which ports are connected
+    #[arg(long = "links.file", value_name = "FILE", global = true)]
+    pub(super) file: Option<PathBuf>,
+    /// This host's name in the links file [default: the kernel's host name]
+    #[arg(long = "links.host", value_name = "NAME", global = true)]
+    pub(super) host: Option<String>,
+    /// Also learn peers from LLDP: networkd (its files) or lldpd (runs lldpcli); may be repeated
+    #[arg(long = "links.lldp", value_name = "SOURCE", global = true)]
+    pub(super) lldp: Vec<String>,
 }
 
 #[derive(Clone, Debug, Args)]

@@ -7,11 +7,13 @@ use std::fmt;
 use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use regex::Regex;
 
 use super::address::ListenAddress;
+use super::links::Links;
 use crate::engine::StormSettings;
 use crate::model::{DeviceFilter, NamespaceSelection};
 
@@ -21,6 +23,7 @@ pub(super) const DEFAULT_TELEMETRY_PATH: &str = "/metrics";
 pub(super) const DEFAULT_MAX_REQUESTS: usize = 40;
 pub(super) const DEFAULT_SYSFS: &str = "/sys";
 pub(super) const DEFAULT_PROCFS: &str = "/proc";
+pub(super) const DEFAULT_RUN: &str = "/run";
 pub(super) const DEFAULT_INTERVAL: Duration = Duration::from_millis(10);
 pub(super) const DEFAULT_RTNL_BUDGET: f64 = 0.1;
 pub(super) const DEFAULT_RAW_MAX: usize = 100;
@@ -70,6 +73,8 @@ pub struct Settings {
     pub sampler: SamplerSettings,
     /// What makes a storm.
     pub storm: StormSettings,
+    /// What is known of the other ends of links.
+    pub links: LinksSettings,
     /// Where raw readings are recorded; only when this machine or a simulated one is served.
     pub record: Option<PathBuf>,
     /// Which uncatalogued counters are passed on.
@@ -104,6 +109,8 @@ pub struct DemoSettings {
     pub seed: u64,
     /// How many hosts are simulated.
     pub hosts: u16,
+    /// Whether the switch is served as well.
+    pub switch: bool,
     /// List the scenarios instead.
     pub list: bool,
 }
@@ -169,6 +176,19 @@ pub struct RawSettings {
     pub max: usize,
 }
 
+/// Where the knowledge of peers comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinksSettings {
+    /// The links file.
+    pub links: Option<Arc<Links>>,
+    /// This host's name in it; none for the kernel's host name.
+    pub host: Option<String>,
+    /// The LLDP agents that are asked; none unless the operator says so.
+    pub lldp: Vec<LldpSource>,
+    /// Root of the host's `/run`.
+    pub run: PathBuf,
+}
+
 /// The log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogSettings {
@@ -208,6 +228,16 @@ words! {
         Warn = "warn",
         /// What does not work.
         Error = "error",
+    }
+}
+
+words! {
+    /// An LLDP agent whose neighbours are read.
+    LldpSource {
+        /// The files of systemd-networkd.
+        Networkd = "networkd",
+        /// The program `lldpcli` of lldpd.
+        Lldpd = "lldpd",
     }
 }
 
