@@ -7,6 +7,7 @@ mod decode;
 mod demo;
 mod listen;
 mod once;
+mod pair;
 mod peers;
 pub mod replay;
 mod serve;
@@ -56,12 +57,12 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     let outcome = if settings.check_only {
-        once::print("settings are good\n")
+        once::print("settings are good\n").map(|()| ExitCode::SUCCESS)
     } else {
         execute(&cli, &settings, &catalogue)
     };
     match outcome {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             complain(&format_args!("roce_exporter: {error:#}"));
             ExitCode::FAILURE
@@ -74,8 +75,9 @@ fn complain(message: &dyn Display) {
     let _ = writeln!(io::stderr(), "{message}");
 }
 
-fn execute(cli: &Cli, settings: &Settings, catalogue: &Arc<Catalogue>) -> anyhow::Result<()> {
+fn execute(cli: &Cli, settings: &Settings, catalogue: &Arc<Catalogue>) -> anyhow::Result<ExitCode> {
     match &settings.command {
+        Command::Pair(plan) => return pair::pair(plan),
         Command::Decode(decode) => decode::decode(decode, catalogue),
         Command::Demo(demo) if demo.list => demo::list(),
         Command::Once => {
@@ -96,6 +98,7 @@ fn execute(cli: &Cli, settings: &Settings, catalogue: &Arc<Catalogue>) -> anyhow
             serve::serve(vec![host], cli, settings, catalogue, level)
         }
     }
+    .map(|()| ExitCode::SUCCESS)
 }
 
 /// The catalogue with the operator's file, if there is one.

@@ -20,7 +20,7 @@ use super::settings::{
     INTERVAL, LinksSettings, LldpSource, LogFormat, LogLevel, LogSettings, MAX_REQUESTS, RAW_MAX,
     REPLAY_SPEED, RTNL_BUDGET, RawSettings, ReplaySettings, SamplerSettings, Settings, WebSettings,
 };
-use super::{duration, links, storm, value};
+use super::{duration, links, pair, storm, value};
 use crate::model::{DeviceFilter, NamespaceSelection};
 
 impl Settings {
@@ -33,9 +33,9 @@ impl Settings {
         let path = cli.config.config_file.as_deref();
         let (file, problems) = path.map(file::read).unwrap_or_default();
         let mut checker = Checker::new(path, problems);
-        let command = command(&mut checker, cli.command.as_ref());
-        let record = record(&mut checker, cli, &command);
         let web = web(&mut checker, cli, &file);
+        let command = command(&mut checker, cli.command.as_ref(), &web.telemetry_path);
+        let record = record(&mut checker, cli, &command);
         let sysfs = sysfs(&mut checker, cli, &file);
         let procfs = procfs(&mut checker, cli, &file);
         let devices = devices(&mut checker, cli, &file);
@@ -62,12 +62,15 @@ impl Settings {
     }
 }
 
-fn command(checker: &mut Checker<'_>, raw: Option<&RawCommand>) -> Command {
+fn command(checker: &mut Checker<'_>, raw: Option<&RawCommand>, path: &str) -> Command {
     match raw {
         None => Command::Serve,
         Some(RawCommand::Once) => Command::Once,
         Some(RawCommand::Demo(arguments)) => Command::Demo(demo(checker, arguments)),
         Some(RawCommand::Replay(arguments)) => Command::Replay(replay(checker, arguments)),
+        Some(RawCommand::Pair(arguments)) => {
+            Command::Pair(Box::new(pair::plan(checker, arguments, path)))
+        }
         Some(RawCommand::Decode(arguments)) => Command::Decode(decode(checker, arguments)),
     }
 }

@@ -13,6 +13,7 @@ mod errors;
 mod file;
 mod links;
 mod load;
+mod pair;
 mod settings;
 mod storm;
 mod value;

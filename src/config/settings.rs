@@ -16,6 +16,7 @@ use super::address::ListenAddress;
 use super::links::Links;
 use crate::engine::StormSettings;
 use crate::model::{DeviceFilter, NamespaceSelection};
+use crate::pair::{Plan, ReportFormat};
 
 /// The TCP port of the exporter.
 pub const DEFAULT_PORT: u16 = 10479;
@@ -35,6 +36,13 @@ pub(super) const DEFAULT_REPLAY_SPEED: f64 = 1.0;
 pub(super) const DEFAULT_STORM: StormSettings = StormSettings::DEFAULT;
 pub(super) const DEFAULT_DECODE_TABLE: DecodeTable = DecodeTable::Ethtool;
 
+pub(super) const DEFAULT_PAIR_SPAN: Duration = Duration::from_mins(1);
+pub(super) const DEFAULT_PAIR_FORMAT: ReportFormat = ReportFormat::Table;
+pub(super) const DEFAULT_AT_ONCE: usize = 16;
+
+pub(super) const PAIR_SPAN: RangeInclusive<Duration> =
+    Duration::from_secs(1)..=Duration::from_hours(1);
+pub(super) const AT_ONCE: RangeInclusive<usize> = 1..=256;
 pub(super) const MAX_REQUESTS: RangeInclusive<usize> = 0..=10_000;
 pub(super) const INTERVAL: RangeInclusive<Duration> =
     Duration::from_millis(1)..=Duration::from_secs(10);
@@ -96,6 +104,8 @@ pub enum Command {
     Once,
     /// Serve a recording.
     Replay(ReplaySettings),
+    /// Compare both ends of links.
+    Pair(Box<Plan>),
     /// Explain a captured text of counters.
     Decode(DecodeSettings),
 }
