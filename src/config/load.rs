@@ -33,9 +33,12 @@ impl Settings {
         let path = cli.config.config_file.as_deref();
         let (file, problems) = path.map(file::read).unwrap_or_default();
         let mut checker = Checker::new(path, problems);
-        let web = web(&mut checker, cli, &file);
-        let command = command(&mut checker, cli.command.as_ref(), &web.telemetry_path);
+        let mut command = command(&mut checker, cli.command.as_ref());
         let record = record(&mut checker, cli, &command);
+        let web = web(&mut checker, cli, &file);
+        if let Command::Pair(plan) = &mut command {
+            plan.access.path.clone_from(&web.telemetry_path);
+        }
         let sysfs = sysfs(&mut checker, cli, &file);
         let procfs = procfs(&mut checker, cli, &file);
         let devices = devices(&mut checker, cli, &file);
@@ -62,14 +65,14 @@ impl Settings {
     }
 }
 
-fn command(checker: &mut Checker<'_>, raw: Option<&RawCommand>, path: &str) -> Command {
+fn command(checker: &mut Checker<'_>, raw: Option<&RawCommand>) -> Command {
     match raw {
         None => Command::Serve,
         Some(RawCommand::Once) => Command::Once,
         Some(RawCommand::Demo(arguments)) => Command::Demo(demo(checker, arguments)),
         Some(RawCommand::Replay(arguments)) => Command::Replay(replay(checker, arguments)),
         Some(RawCommand::Pair(arguments)) => {
-            Command::Pair(Box::new(pair::plan(checker, arguments, path)))
+            Command::Pair(Box::new(pair::plan(checker, arguments)))
         }
         Some(RawCommand::Decode(arguments)) => Command::Decode(decode(checker, arguments)),
     }

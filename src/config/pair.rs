@@ -15,8 +15,8 @@ use crate::pair::{Access, Plan, ReportFormat, Target};
 /// The largest file of a password or of certificates.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// The checked plan. `path` is where metrics are, on both sides.
-pub(super) fn plan(checker: &mut Checker<'_>, arguments: &PairArguments, path: &str) -> Plan {
+/// The checked plan, but for the path of the metrics, which is a setting of all commands.
+pub(super) fn plan(checker: &mut Checker<'_>, arguments: &PairArguments) -> Plan {
     let span = checker
         .optional("for", arguments.span.as_deref(), None, |text| duration::parse(text, &PAIR_SPAN));
     let format = checker.optional("format", arguments.format.as_deref(), None, |text| {
@@ -39,7 +39,7 @@ pub(super) fn plan(checker: &mut Checker<'_>, arguments: &PairArguments, path: &
         authorities,
         login: login(checker, arguments),
         port: DEFAULT_PORT,
-        path: path.to_owned(),
+        path: String::new(),
     };
     Plan {
         links: links_to_check(checker, arguments),
