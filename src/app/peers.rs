@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::config::Settings;
-use crate::source::{Host, PeeredHost};
+use crate::config::{LldpSource, Settings};
+use crate::source::{Host, LldpAgents, PeeredHost};
 
 /// This machine's name in the links file.
 pub(super) fn own_name(settings: &Settings) -> String {
@@ -15,10 +15,17 @@ pub(super) fn own_name(settings: &Settings) -> String {
 
 /// `host`, which the links file knows as `name`, with its peers.
 pub(super) fn with_peers(host: Arc<dyn Host>, settings: &Settings, name: &str) -> Arc<dyn Host> {
-    let Some(links) = &settings.links.links else { return host };
-    let own = links.of_host(name);
-    if own.is_empty() {
+    let known = &settings.links;
+    let own = known.links.as_ref().map(|links| links.of_host(name));
+    if own.as_ref().is_some_and(Vec::is_empty) {
         tracing::warn!(host = name, "the links file has no link of this host");
     }
-    Arc::new(PeeredHost::new(host, own))
+    let agents = LldpAgents {
+        networkd: known.lldp.contains(&LldpSource::Networkd).then(|| known.run.clone()),
+        lldpd: known.lldp.contains(&LldpSource::Lldpd),
+    };
+    if own.is_none() && known.lldp.is_empty() {
+        return host;
+    }
+    Arc::new(PeeredHost::new(host, own.unwrap_or_default(), agents))
 }
