@@ -139,7 +139,7 @@ pub(super) struct PairArguments {
     pub(super) ignored: Vec<String>,
     #[arg(long = "format", value_name = "FORMAT", help = format!(
         "table or json [default: {DEFAULT_PAIR_FORMAT}]"))]
-    pub(super) format: Option<String>,
+    pub(super) report: Option<String>,
     /// Use HTTPS where an end does not say http:// or https://
     #[arg(long = "tls")]
     pub(super) tls: bool,

@@ -19,7 +19,7 @@ const MOST_BYTES: u64 = 1 << 20;
 pub(super) fn plan(checker: &mut Checker<'_>, arguments: &PairArguments) -> Plan {
     let span = checker
         .optional("for", arguments.span.as_deref(), None, |text| duration::parse(text, &PAIR_SPAN));
-    let format = checker.optional("format", arguments.format.as_deref(), None, |text| {
+    let format = checker.optional("format", arguments.report.as_deref(), None, |text| {
         value::one_of(text, ReportFormat::ALL)
     });
     let at_once = checker.optional("at-once", arguments.at_once.as_deref(), None, |text| {
