@@ -7,6 +7,8 @@ mod decode;
 mod demo;
 mod listen;
 mod once;
+mod pair;
+mod peers;
 pub mod replay;
 mod serve;
 
@@ -55,12 +57,12 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     let outcome = if settings.check_only {
-        once::print("settings are good\n")
+        once::print("settings are good\n").map(|()| ExitCode::SUCCESS)
     } else {
         execute(&cli, &settings, &catalogue)
     };
     match outcome {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             complain(&format_args!("roce_exporter: {error:#}"));
             ExitCode::FAILURE
@@ -73,8 +75,9 @@ fn complain(message: &dyn Display) {
     let _ = writeln!(io::stderr(), "{message}");
 }
 
-fn execute(cli: &Cli, settings: &Settings, catalogue: &Arc<Catalogue>) -> anyhow::Result<()> {
+fn execute(cli: &Cli, settings: &Settings, catalogue: &Arc<Catalogue>) -> anyhow::Result<ExitCode> {
     match &settings.command {
+        Command::Pair(plan) => return pair::pair(plan),
         Command::Decode(decode) => decode::decode(decode, catalogue),
         Command::Demo(demo) if demo.list => demo::list(),
         Command::Once => {
@@ -95,6 +98,7 @@ fn execute(cli: &Cli, settings: &Settings, catalogue: &Arc<Catalogue>) -> anyhow
             serve::serve(vec![host], cli, settings, catalogue, level)
         }
     }
+    .map(|()| ExitCode::SUCCESS)
 }
 
 /// The catalogue with the operator's file, if there is one.
@@ -111,11 +115,13 @@ fn machine(settings: &Settings, catalogue: &Arc<Catalogue>) -> Arc<dyn Host> {
     let key = move |bus: &str, rdma: &str| catalogue.rdma_table_key(bus, rdma);
     let filter = settings.devices.clone();
     let own = MachineHost::new(SysfsRoot::new(&settings.sysfs), filter.clone(), Box::new(key));
-    if settings.namespaces.is_empty() {
-        return Arc::new(own);
-    }
-    let (namespaces, procfs) = (settings.namespaces.clone(), settings.procfs.clone());
-    Arc::new(NamespacesHost::new(own, namespaces, filter, procfs))
+    let host: Arc<dyn Host> = if settings.namespaces.is_empty() {
+        Arc::new(own)
+    } else {
+        let (namespaces, procfs) = (settings.namespaces.clone(), settings.procfs.clone());
+        Arc::new(NamespacesHost::new(own, namespaces, filter, procfs))
+    };
+    peers::with_peers(host, settings, &peers::own_name(settings))
 }
 
 fn raw_selection(settings: &Settings) -> RawSelection {

@@ -61,6 +61,11 @@ impl<'a> Checker<'a> {
         self.problems.push(Problem { place, value: Some(value), message });
     }
 
+    /// What is wrong inside a file that a setting names.
+    pub(super) fn add(&mut self, problems: Vec<Problem>) {
+        self.problems.extend(problems);
+    }
+
     /// A setting that may be left out. `parse` answers what is allowed. None also after a fault, which then
     /// fails the whole load.
     pub(super) fn optional<T>(

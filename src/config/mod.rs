@@ -11,7 +11,9 @@ mod cli;
 mod duration;
 mod errors;
 mod file;
+mod links;
 mod load;
+mod pair;
 mod settings;
 mod storm;
 mod value;
@@ -19,7 +21,9 @@ mod value;
 pub use address::{InvalidAddress, ListenAddress};
 pub use cli::{Cli, command, parse_from};
 pub use errors::{Place, Problem, SettingsErrors};
+pub use links::Links;
 pub use settings::{
-    Command, DEFAULT_PORT, DecodeInput, DecodeSettings, DecodeTable, DemoSettings, LogFormat,
-    LogLevel, LogSettings, RawSettings, ReplaySettings, SamplerSettings, Settings, WebSettings,
+    Command, DEFAULT_PORT, DecodeInput, DecodeSettings, DecodeTable, DemoSettings, LinksSettings,
+    LldpSource, LogFormat, LogLevel, LogSettings, RawSettings, ReplaySettings, SamplerSettings,
+    Settings, WebSettings,
 };

@@ -65,6 +65,10 @@ labels! {
     Operation = "operation",
     /// PCI address.
     PciAddress = "pci_address",
+    /// Host or switch at the other end of a link.
+    Peer = "peer",
+    /// Port at the other end of a link.
+    PeerDevice = "peer_device",
     /// Wire that several functions can share; empty where the driver does not say.
     PhysicalPort = "physical_port",
     /// Port of the RDMA device; empty for counters of the whole RDMA device.
@@ -83,7 +87,7 @@ labels! {
     Rustc = "rustc",
     /// How bad an event is.
     Severity = "severity",
-    /// Kernel interface that was read.
+    /// Kernel interface that was read; for a peer, who told of it.
     Source = "source",
     /// Machine that the build is for.
     Target = "target",

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{PortSettings, Priority};
+use super::{LinkPeer, PortSettings, Priority};
 
 /// Link speed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -148,6 +148,8 @@ pub struct DeviceFacts {
     pub physical_port: String,
     /// How it is set up.
     pub settings: PortSettings,
+    /// The other end of its link, where somebody says.
+    pub peer: Option<LinkPeer>,
 }
 
 impl DeviceFacts {

@@ -234,6 +234,8 @@ impl From<RecordedDevice> for DeviceFacts {
             driver: device.driver,
             firmware: device.firmware,
             pci_address: device.pci_address,
+            // Not recorded: who is at the other end is no reading of this host.
+            peer: None,
             master: device.master,
             rdma_ports: device.rdma_ports.into_iter().map(RdmaPort::from).collect(),
             link: device.link.into(),

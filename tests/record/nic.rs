@@ -84,6 +84,7 @@ pub fn facts(device: &str) -> DeviceFacts {
         role: PortRole::VirtualFunction,
         physical_port: "b83f".to_owned(),
         settings: settings(),
+        peer: None,
     }
 }
 

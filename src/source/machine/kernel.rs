@@ -145,6 +145,7 @@ impl Kernel {
             role: role_of(link, sysfs),
             physical_port: link.physical_port.clone(),
             settings: settings.0,
+            peer: None,
         }
     }
 
