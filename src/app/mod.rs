@@ -8,6 +8,8 @@ mod decode;
 mod demo;
 mod listen;
 mod once;
+mod pair;
+mod peers;
 pub mod replay;
 mod serve;
 
@@ -80,6 +82,9 @@ fn execute(cli: &Cli, settings: &Settings, catalogue: &Arc<Catalogue>) -> anyhow
         log::init(settings.log)?;
         return check::check(*report, settings, catalogue);
     }
+    if let Command::Pair(plan) = &settings.command {
+        return pair::pair(plan);
+    }
     execute_without_verdict(cli, settings, catalogue).map(|()| ExitCode::SUCCESS)
 }
 
@@ -90,7 +95,7 @@ fn execute_without_verdict(
     catalogue: &Arc<Catalogue>,
 ) -> anyhow::Result<()> {
     match &settings.command {
-        Command::Check(_) => Ok(()),
+        Command::Check(_) | Command::Pair(_) => Ok(()),
         Command::Decode(decode) => decode::decode(decode, catalogue),
         Command::Demo(demo) if demo.list => demo::list(),
         Command::Once => {
@@ -127,11 +132,13 @@ fn machine(settings: &Settings, catalogue: &Arc<Catalogue>) -> Arc<dyn Host> {
     let key = move |bus: &str, rdma: &str| catalogue.rdma_table_key(bus, rdma);
     let filter = settings.devices.clone();
     let own = MachineHost::new(SysfsRoot::new(&settings.sysfs), filter.clone(), Box::new(key));
-    if settings.namespaces.is_empty() {
-        return Arc::new(own);
-    }
-    let (namespaces, procfs) = (settings.namespaces.clone(), settings.procfs.clone());
-    Arc::new(NamespacesHost::new(own, namespaces, filter, procfs))
+    let host: Arc<dyn Host> = if settings.namespaces.is_empty() {
+        Arc::new(own)
+    } else {
+        let (namespaces, procfs) = (settings.namespaces.clone(), settings.procfs.clone());
+        Arc::new(NamespacesHost::new(own, namespaces, filter, procfs))
+    };
+    peers::with_peers(host, settings, &peers::own_name(settings))
 }
 
 /// What checks of the sampling compare with.

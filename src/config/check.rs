@@ -61,6 +61,11 @@ impl<'a> Checker<'a> {
         self.problems.push(Problem { place, value: Some(value), message });
     }
 
+    /// What is wrong inside a file that a setting names.
+    pub(super) fn add(&mut self, problems: Vec<Problem>) {
+        self.problems.extend(problems);
+    }
+
     /// A setting that may be left out. `parse` answers what is allowed. None also after a fault, which then
     /// fails the whole load.
     pub(super) fn optional<T>(
@@ -92,11 +97,6 @@ impl<'a> Checker<'a> {
     pub(super) fn complain(&mut self, name: &'static str, message: &str) {
         let (place, message) = (self.line(name, 0), message.to_owned());
         self.problems.push(Problem { place, value: None, message });
-    }
-
-    /// Takes in what was wrong with another file.
-    pub(super) fn add(&mut self, problems: Vec<Problem>) {
-        self.problems.extend(problems);
     }
 
     /// A setting of several values; flags replace the file's list as a whole.

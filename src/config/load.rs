@@ -18,14 +18,15 @@ use super::settings::{
     CheckSettings, Command, DEFAULT_DECODE_TABLE, DEFAULT_DEMO_HOSTS, DEFAULT_DEMO_SEED,
     DEFAULT_INTERVAL, DEFAULT_LOG_FORMAT, DEFAULT_LOG_LEVEL, DEFAULT_MAX_REQUESTS, DEFAULT_PORT,
     DEFAULT_PROCFS, DEFAULT_RAW_MAX, DEFAULT_REPLAY_SPEED, DEFAULT_REPORT_FORMAT,
-    DEFAULT_RTNL_BUDGET, DEFAULT_SYSFS, DEFAULT_TELEMETRY_PATH, DEMO_HOSTS, DecodeInput,
-    DecodeSettings, DecodeTable, DemoSettings, INTERVAL, LogFormat, LogLevel, LogSettings,
-    MAX_REQUESTS, RAW_MAX, REPLAY_SPEED, RTNL_BUDGET, RawSettings, ReplaySettings, ReportFormat,
-    SamplerSettings, Settings, WebSettings,
+    DEFAULT_RTNL_BUDGET, DEFAULT_RUN, DEFAULT_SYSFS, DEFAULT_TELEMETRY_PATH, DEMO_HOSTS,
+    DecodeInput, DecodeSettings, DecodeTable, DemoSettings, INTERVAL, LinksSettings, LldpSource,
+    LogFormat, LogLevel, LogSettings, MAX_REQUESTS, RAW_MAX, REPLAY_SPEED, RTNL_BUDGET,
+    RawSettings, ReplaySettings, SamplerSettings, Settings, WebSettings,
 };
-use super::{duration, policy, storm, value};
+use super::{duration, links, pair, policy, storm, value};
 use crate::engine::checks::Policy;
 use crate::model::{DeviceFilter, NamespaceSelection};
+use crate::pair::ReportFormat;
 
 impl Settings {
     /// Checks flags and, if one is named, the settings file. Depends on nothing else and binds nothing, so that
@@ -37,9 +38,12 @@ impl Settings {
         let path = cli.config.config_file.as_deref();
         let (file, problems) = path.map(file::read).unwrap_or_default();
         let mut checker = Checker::new(path, problems);
-        let command = command(&mut checker, cli.command.as_ref());
+        let mut command = command(&mut checker, cli.command.as_ref());
         let record = record(&mut checker, cli, &command);
         let web = web(&mut checker, cli, &file);
+        if let Command::Pair(plan) = &mut command {
+            plan.access.path.clone_from(&web.telemetry_path);
+        }
         let sysfs = sysfs(&mut checker, cli, &file);
         let procfs = procfs(&mut checker, cli, &file);
         let devices = devices(&mut checker, cli, &file);
@@ -57,6 +61,7 @@ impl Settings {
             namespaces,
             sampler,
             storm: storm::settings(&mut checker, &cli.storm, &file.storm, sampler.interval),
+            links: links(&mut checker, cli, &file),
             record,
             raw: raw(&mut checker, cli, &file),
             catalogue_file: catalogue_file(&mut checker, cli, &file),
@@ -74,6 +79,9 @@ fn command(checker: &mut Checker<'_>, raw: Option<&RawCommand>) -> Command {
         Some(RawCommand::Check(arguments)) => Command::Check(check(checker, arguments)),
         Some(RawCommand::Demo(arguments)) => Command::Demo(demo(checker, arguments)),
         Some(RawCommand::Replay(arguments)) => Command::Replay(replay(checker, arguments)),
+        Some(RawCommand::Pair(arguments)) => {
+            Command::Pair(Box::new(pair::plan(checker, arguments)))
+        }
         Some(RawCommand::Decode(arguments)) => Command::Decode(decode(checker, arguments)),
     }
 }
@@ -96,6 +104,7 @@ fn demo(checker: &mut Checker<'_>, arguments: &DemoArguments) -> DemoSettings {
         scenario: arguments.scenario.clone(),
         seed: seed.unwrap_or(DEFAULT_DEMO_SEED),
         hosts: hosts.unwrap_or(DEFAULT_DEMO_HOSTS),
+        switch: arguments.switch,
         list: arguments.list,
     }
 }
@@ -232,6 +241,26 @@ fn sampler(checker: &mut Checker<'_>, cli: &Cli, file: &Sections) -> SamplerSett
         interval: interval.unwrap_or(DEFAULT_INTERVAL),
         rtnl_budget: rtnl_budget.unwrap_or(DEFAULT_RTNL_BUDGET),
     }
+}
+
+fn links(checker: &mut Checker<'_>, cli: &Cli, file: &Sections) -> LinksSettings {
+    let (flags, keys) = (&cli.links, &file.links);
+    let path = checker.path("links.file", flags.file.as_ref(), keys.file.as_ref(), Kind::File);
+    let links = path.and_then(|path| match links::read(&path) {
+        Ok(links) => Some(Arc::new(links)),
+        Err(problems) => {
+            checker.add(problems);
+            None
+        }
+    });
+    let host =
+        checker.optional("links.host", flags.host.as_deref(), keys.host.as_ref(), value::host_name);
+    let lldp = checker.list("links.lldp", &flags.lldp, keys.lldp.as_ref(), |text| {
+        value::one_of(text, LldpSource::ALL)
+    });
+    let (flag, key) = (cli.devices.run.as_ref(), file.path.run.as_ref());
+    let run = checker.path("path.run", flag, key, Kind::Directory);
+    LinksSettings { links, host, lldp, run: run.unwrap_or_else(|| PathBuf::from(DEFAULT_RUN)) }
 }
 
 fn raw(checker: &mut Checker<'_>, cli: &Cli, file: &Sections) -> RawSettings {

@@ -11,17 +11,21 @@ mod cli;
 mod duration;
 mod errors;
 mod file;
+mod links;
 mod load;
+mod pair;
 mod policy;
 mod settings;
 mod storm;
 mod value;
 
+pub use crate::pair::ReportFormat;
 pub use address::{InvalidAddress, ListenAddress};
 pub use cli::{Cli, command, parse_from};
 pub use errors::{Place, Problem, SettingsErrors};
+pub use links::Links;
 pub use settings::{
     CheckSettings, Command, DEFAULT_PORT, DecodeInput, DecodeSettings, DecodeTable, DemoSettings,
-    LogFormat, LogLevel, LogSettings, RawSettings, ReplaySettings, ReportFormat, SamplerSettings,
-    Settings, WebSettings,
+    LinksSettings, LldpSource, LogFormat, LogLevel, LogSettings, RawSettings, ReplaySettings,
+    SamplerSettings, Settings, WebSettings,
 };

@@ -190,7 +190,7 @@ pub struct SamplingFigures {
     pub samples: u64,
     /// Deadlines that passed without a read.
     pub missed: u64,
-    /// Failed reads and unreadable counters, by [`Reason::position`].
+    /// Failed reads, and counters that became unreadable,, by [`Reason::position`].
     pub errors: [u64; Reason::ALL.len()],
     /// Time per read, in seconds.
     pub read_seconds: Histogram<8>,

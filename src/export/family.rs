@@ -37,7 +37,7 @@ labels! {
     Buffer = "buffer",
     /// Check of the configuration.
     Check = "check",
-    /// Full name of a metric.
+    /// Full name of a metric, or the name of a counter of a driver.
     Counter = "counter",
     /// Netdev; empty for an RDMA device without one.
     Device = "device",
@@ -67,6 +67,10 @@ labels! {
     Operation = "operation",
     /// PCI address.
     PciAddress = "pci_address",
+    /// Host or switch at the other end of a link.
+    Peer = "peer",
+    /// Port at the other end of a link.
+    PeerDevice = "peer_device",
     /// Wire that several functions can share; empty where the driver does not say.
     PhysicalPort = "physical_port",
     /// Port of the RDMA device; empty for counters of the whole RDMA device.
@@ -89,7 +93,7 @@ labels! {
     Setting = "setting",
     /// How a check ended.
     Status = "status",
-    /// Kernel interface that was read.
+    /// Kernel interface that was read; for a peer, who told of it.
     Source = "source",
     /// Machine that the build is for.
     Target = "target",

@@ -91,6 +91,7 @@ pub fn rdma_port(rdma_device: &str, port: u32) -> RdmaPort {
         port,
         link_layer: Some(LinkLayer::Ethernet),
         gid_types: Vec::new(),
+        optional_counters: Vec::new(),
     }
 }
 

@@ -43,6 +43,7 @@ pub(super) fn rail(name: &str) -> DeviceFacts {
         port: 1,
         link_layer: Some(LinkLayer::Ethernet),
         gid_types: vec![GidType::V1, GidType::V2],
+        optional_counters: Vec::new(),
     };
     DeviceFacts {
         device: name.into(),
@@ -71,6 +72,7 @@ pub(super) fn rail(name: &str) -> DeviceFacts {
             stall_prevention: Some(Duration::from_secs(8)),
             statistics_period: None,
             mtu_bytes: Some(9_000),
+            standard_pause: None,
         },
         details: details(name),
         ..DeviceFacts::default()

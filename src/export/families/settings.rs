@@ -57,6 +57,11 @@ pub(super) const ROWS: &[Family] = &[
     Family::new(Kind::Info, "roce_gid", &[Label::Device, Label::RdmaDevice, Label::Port, Label::Type],
         Origin::Scrape(gids),
         "Kinds of GIDs that the port has: v1 is not routed, v2 is"),
+    Family::new(Kind::Gauge, "roce_rdma_optional_counter_enabled",
+        &[Label::Device, Label::RdmaDevice, Label::Port, Label::Counter],
+        Origin::Scrape(optional_counters),
+        "1 = the driver counts this optional RDMA counter, 0 = an operator would have to switch it on (rdma statistic set); \
+         counter = its name in the driver. Absent where there are none or the kernel cannot be asked"),
     Family::new(Kind::Gauge, "roce_stall_prevention_seconds", &[Label::Device],
         Origin::Scrape(|family, scrape, series| of_netdevs(family, scrape, series, |facts| {
             facts.settings.stall_prevention.map(|time| Value::Real(time.as_secs_f64()))
@@ -176,6 +181,20 @@ fn gids(family: &Family, scrape: &Scrape<'_>, series: &mut Vec<Series>) {
                 };
                 family.series(Value::Fact, |label| match label {
                     Label::Type => LabelValue::Fixed(word),
+                    label => port_label(label, facts, port),
+                })
+            }));
+        }
+    }
+}
+
+fn optional_counters(family: &Family, scrape: &Scrape<'_>, series: &mut Vec<Series>) {
+    for facts in &scrape.snapshot.devices {
+        for port in &facts.rdma_ports {
+            series.extend(port.optional_counters.iter().map(|counter| {
+                let value = Value::Integer(counter.enabled.into());
+                family.series(value, |label| match label {
+                    Label::Counter => LabelValue::copied(&counter.name),
                     label => port_label(label, facts, port),
                 })
             }));

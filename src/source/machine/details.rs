@@ -159,6 +159,7 @@ mod tests {
             port: 1,
             link_layer: None,
             gid_types: Vec::new(),
+            optional_counters: Vec::new(),
         };
         let mut devices = [DeviceFacts { rdma_ports: vec![port], ..DeviceFacts::default() }];
         add_rdma_cm(&SysfsRoot::new(folder.path()), &mut devices);

@@ -10,8 +10,8 @@ use std::time::Duration;
 use super::rdma_ports::{FoundPort, netdev_by_files, place, place_device, table_key};
 use super::{RdmaTableKey, details};
 use crate::model::{
-    BitsPerSecond, Dcb, DeviceFacts, DeviceFilter, Feed, LinkFacts, PortDetails, PortRole,
-    PortSettings, SourceKind, Trust, Upper,
+    BitsPerSecond, Dcb, DeviceFacts, DeviceFilter, Feed, LinkFacts, OptionalCounter, PortDetails,
+    PortRole, PortSettings, SourceKind, StandardPause, Trust, Upper,
 };
 use crate::source::ethtool_settings::EthtoolReader;
 use crate::source::netlink::link::{Link, links};
@@ -23,6 +23,11 @@ use crate::source::{Discovery, FoundFeed, SysfsRoot};
 /// Drivers that trust DSCP exactly while their application table has DSCP entries
 /// (`mlx5/core/en_dcbnl.c`: `mlx5e_dcbnl_ieee_setapp`, `mlx5e_dcbnl_ieee_delapp`).
 const TRUST_FOLLOWS_MAP: [&str; 1] = ["mlx5_core"];
+/// Drivers whose standard pause statistics come from counts of 802.3x that their device keeps apart from PFC:
+/// link XON and XOFF (`wangxun/libwx/wx_ethtool.c`: `wx_get_pause_stats`), and pause beside the port's PFC frames
+/// (`broadcom/bnge/bnge_ethtool.c`: `bnge_get_pause_stats`). Of others, funeth and fbnic among them, the source does
+/// not show it.
+const LINK_PAUSE_ONLY: [&str; 3] = ["bnge", "ngbe", "txgbe"];
 /// `PFC_STORM_PREVENTION_AUTO`: the driver's own choice, 100 ms on mlx5.
 const STALL_PREVENTION_AUTO: u16 = u16::MAX;
 const STALL_PREVENTION_AUTO_TIME: Duration = Duration::from_millis(100);
@@ -153,6 +158,7 @@ impl Kernel {
                 uppers: uppers_of(link, all),
                 ..details::of_netdev(sysfs, &link.name)
             },
+            peer: None,
         }
     }
 
@@ -183,6 +189,10 @@ impl Kernel {
             }),
             statistics_period: ethtool.statistics_period,
             mtu_bytes: link.mtu,
+            standard_pause: ethtool.standard_pause.map(|own| StandardPause {
+                link_only: LINK_PAUSE_ONLY.contains(&driver.name.as_str()),
+                ..own
+            }),
         };
         Asked { port, speed, fec: ethtool.fec }
     }
@@ -242,9 +252,26 @@ impl Kernel {
                 netdev,
                 source: self.statistics_source(sysfs, device, state.port),
                 firmware: device.firmware.clone(),
+                optional_counters: self.optional_counters(sysfs, device, state.port),
             }
         });
         found.collect()
+    }
+
+    /// Kernels before 5.16 do not know the question, and most drivers have none.
+    fn optional_counters(
+        &mut self,
+        sysfs: &SysfsRoot,
+        device: &RdmaDevice,
+        port: u32,
+    ) -> Vec<OptionalCounter> {
+        let request = statistics_request(device.index, port);
+        let open = || RdmaSocket::open(sysfs);
+        let asked = with_socket(&mut self.rdma, open, |rdma| rdma.optional_counters(&request));
+        asked.unwrap_or_else(|error| {
+            tracing::debug!(rdma_device = device.name, port, %error, "no optional counters");
+            Vec::new()
+        })
     }
 
     /// Whether a port's statistics come over netlink; asked once while the device lives.

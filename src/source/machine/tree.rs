@@ -24,6 +24,7 @@ pub(super) fn discover(sysfs: &SysfsRoot, filter: &DeviceFilter, key: &RdmaTable
                 netdev: netdev_by_files(sysfs, &rdma_device, port),
                 source: SourceKind::RdmaSysfs,
                 firmware: sysfs.text(&format!("{base}/fw_ver")).unwrap_or_default(),
+                optional_counters: Vec::new(),
             };
             place(sysfs, filter, found_port, &driver, &mut found);
         }
