@@ -2,14 +2,14 @@
 #
 # All tiers use cargo's plain dev profile, so that clippy, documentation, unit and integration tests share what was
 # built, in one target directory. A release profile would build all dependencies once more, for tests that do not
-# measure speed. Cargo lets one build run at a time; what is already built runs beside the next build.
+# measure speed; the test VM alone has one, since its processor is emulated and the program is to keep its pace there. Cargo lets one build run at a time; what is already built runs beside the next build.
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 CHECK_TIERS := fmt clippy unit
-TEST_TIERS := unit clippy fmt size standalone msrv doc integration deny
-.PHONY: help setup setup-tests setup-deny check test fuzz $(sort $(CHECK_TIERS) $(TEST_TIERS))
+TEST_TIERS := unit clippy fmt size standalone msrv doc integration vm deny
+.PHONY: help setup setup-tests setup-vm setup-deny check test fuzz $(sort $(CHECK_TIERS) $(TEST_TIERS))
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 LOGS := $(TARGET)/tiers
@@ -28,10 +28,14 @@ help: ## this list
 	@echo
 	@echo 'ROCE_REQUIRE_ALL_TIERS=1 makes a missing tool a failure. Logs are in $(LOGS).'
 
-setup: setup-tests setup-deny ## installs what the tests use (Debian, as root), else lists what is missing
+setup: setup-tests setup-vm setup-deny ## installs what the tests use (Debian, as root), else lists what is missing
 
 setup-tests:
 	@tools/setup tests $(VENV)
+
+# After the other part: apt-get runs once at a time.
+setup-vm: setup-tests
+	@tools/setup vm
 
 setup-deny:
 	@tools/setup deny
@@ -56,6 +60,10 @@ unit: ## tests inside the source, and examples in its documentation
 
 integration: $(if $(TIERS_COLLECTED),setup-tests unit) ## tests over the library's interface and the built program
 	@$(TIER) integration -- cargo test --locked --no-fail-fast --test '*' -- --show-output
+
+# Not beside other tests: both measure time.
+vm: $(if $(TIERS_COLLECTED),setup-vm integration) ## the program on a RoCE NIC in a real kernel, in a virtual machine
+	@$(TIER) vm --needs python3 -- tests/vm/host/run.py $(CACHE)/vm
 
 deny: $(if $(TIERS_COLLECTED),setup-deny) ## licences, bans and sources of dependencies
 	@$(TIER) deny --needs cargo-deny -- cargo deny --locked check licenses bans sources
