@@ -52,6 +52,11 @@ impl Exporter {
         self.child.id()
     }
 
+    /// How many threads it has.
+    pub fn threads(&self) -> usize {
+        fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap().count()
+    }
+
     pub fn log(&self) -> String {
         fs::read_to_string(&self.log).unwrap()
     }

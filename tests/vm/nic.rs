@@ -1,9 +1,12 @@
-//! NICs made by the module, as a test drives them, and the first look at one.
+//! NICs made by the module, as the checks drive them, and the tools that they are looked at with.
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::fd::AsFd;
+use std::process::Command;
 
-use crate::exporter::Exporter;
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+
 use crate::modules;
 
 const CONTROL: &str = "/sys/kernel/debug/fabric_nic/control";
@@ -25,17 +28,18 @@ pub fn truth(nic: &str) -> Vec<BTreeMap<String, String>> {
     own.map(words).collect()
 }
 
-/// A NIC that goes when this is dropped.
+/// A NIC that goes when this is dropped. Its netdev has its name to begin with.
 pub struct Nic {
-    pub name: &'static str,
+    pub name: String,
 }
 
 impl Nic {
-    /// Makes a NIC whose netdev has its name, and brings it up. `facts` are further words of the module's `add`.
-    pub fn new(name: &'static str, driver: &str, facts: &str) -> Self {
+    /// Makes a NIC and brings it up. `facts` are further words of the module's `add`.
+    pub fn new(name: &str, driver: &str, facts: &str) -> Self {
         modules::load("fabric_nic");
-        control(format!("add nic={name} netdev={name} driver={driver} {facts}").trim_end());
-        let nic = Self { name };
+        let command = format!("add nic={name} netdev={name} driver={driver} {facts}");
+        control(command.trim_end());
+        let nic = Self { name: name.to_owned() };
         run("ip", &format!("link set {name} up"));
         nic
     }
@@ -44,17 +48,23 @@ impl Nic {
         control(&format!("set {} {words}", self.name));
     }
 
+    /// Gives the module a command about this NIC.
+    pub fn order(&self, verb: &str, rest: &str) {
+        control(format!("{verb} {} {rest}", self.name).trim_end());
+    }
+
+    /// A statistic's value now, and what it gains in a second.
     pub fn counter(&self, name: &str, value: u64, per_second: u64) {
-        control(&format!("counter {} {value} {per_second} {name}", self.name));
+        self.order("counter", &format!("{value} {per_second} {name}"));
     }
 
     pub fn rdma_counter(&self, name: &str, value: u64, per_second: u64) {
-        control(&format!("rdma_counter {} {value} {per_second} {name}", self.name));
+        self.order("rdma_counter", &format!("{value} {per_second} {name}"));
     }
 
     /// A number that the module keeps of this NIC.
     pub fn number(&self, key: &str) -> u64 {
-        truth(self.name)[0][key].parse().unwrap()
+        truth(&self.name)[0][key].parse().unwrap()
     }
 }
 
@@ -65,23 +75,39 @@ impl Drop for Nic {
     }
 }
 
+/// Does `work` on a thread inside a named network namespace. What it starts is in there too, with the `/sys` of outside,
+/// as in a container that was given the host's.
+pub fn inside(namespace: &str, work: impl FnOnce() + Send) {
+    let enter = || {
+        let link = fs::File::open(format!("/run/netns/{namespace}")).unwrap();
+        move_into_link_name_space(link.as_fd(), Some(LinkNameSpaceType::Network)).unwrap();
+        work();
+    };
+    let ended = std::thread::scope(|scope| scope.spawn(enter).join());
+    ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+}
+
 /// Runs a program and gives what it printed.
 pub fn run(program: &str, arguments: &str) -> String {
-    let output = std::process::Command::new(program).args(arguments.split_whitespace()).output();
+    let output = Command::new(program).args(arguments.split_whitespace()).output();
     let output = output.unwrap_or_else(|error| panic!("{program}: {error}"));
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{program} {arguments}: {said}");
     String::from_utf8(output.stdout).unwrap()
 }
 
-pub fn a_nic_appears_with_its_families() {
-    let nic = Nic::new("rail0", "mlx5_core", "rdma=mlx5_0 pfc=0x08");
-    nic.counter("rx_prio3_pause", 4711, 0);
-    nic.rdma_counter("np_cnp_sent", 815, 0);
-    let exporter = Exporter::start(&[]);
-    let scrape = exporter.scrape();
-    let frames = [("device", "rail0"), ("priority", "3"), ("direction", "rx")];
-    assert_eq!(scrape.expect("roce_pfc_pause_frames_total", &frames), 4711.0);
-    let rdma = [("device", "rail0"), ("rdma_device", "mlx5_0"), ("port", "1")];
-    assert_eq!(scrape.expect("roce_cnp_sent_total", &rdma), 815.0);
+/// The statistics of a device by name, as `ethtool -S` prints them.
+pub fn ethtool_statistics(device: &str) -> BTreeMap<String, u64> {
+    let text =
+        roce_exporter::catalogue::ethtool_text::parse(&run("ethtool", &format!("-S {device}")));
+    text.names.into_iter().zip(text.values).collect()
+}
+
+/// The statistics of an RDMA port by name, as `rdma statistic` prints them.
+pub fn rdma_statistics(port: &str) -> BTreeMap<String, u64> {
+    let text = run("rdma", &format!("statistic show link {port}"));
+    let words: Vec<&str> = text.split_whitespace().collect();
+    // link mlx5_0/1 NAME VALUE NAME VALUE ...
+    let named = words[2..].chunks_exact(2);
+    named.map(|pair| (pair[0].to_owned(), pair[1].parse().unwrap())).collect()
 }

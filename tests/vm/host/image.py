@@ -129,14 +129,14 @@ def add_traffic(archive, traffic):
     archive.file("/etc/libibverbs.d/rxe.driver", b"driver rxe\n", 0o644)
 
 
-def build(to, kernel, module, traffic, exporter, checks, init):
+def build(to, kernel, module, traffic, exporter, checks, tests):
     archive = Archive()
     for directory in ["/proc", "/sys", "/dev", "/tmp", "/run", "/etc", "/root"]:
         archive.directory(directory)
     archive.device("/dev/console", 5, 1)
     archive.file("/bin/busybox", which("busybox").read_bytes())
     archive.link("/bin/sh", "busybox")
-    archive.file("/init", init.read_bytes())
+    archive.file("/init", (tests / "vm" / "init").read_bytes())
     for tool in TOOLS:
         add_program(archive, which(tool), f"/bin/{tool}")
     add_traffic(archive, traffic)
@@ -145,4 +145,10 @@ def build(to, kernel, module, traffic, exporter, checks, init):
     scratch.mkdir(exist_ok=True)
     add_program(archive, stripped(exporter, scratch), "/bin/roce_exporter")
     add_program(archive, stripped(checks, scratch), "/bin/checks")
+    for fixture in sorted((tests / "fixtures").glob("*/ethtool-S.txt")):
+        for name in ["driver", "ethtool-S.txt", "expected.prom"]:
+            data = fixture.with_name(name).read_bytes()
+            archive.file(f"/fixtures/{fixture.parent.name}/{name}", data, 0o644)
+    # For whoever works on one check: the part of its name.
+    archive.file("/only", os.environ.get("ROCE_VM_ONLY", "").encode())
     archive.write(to)

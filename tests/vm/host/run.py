@@ -78,7 +78,7 @@ def prepare(cache):
     step("programs", since)
     since = time.monotonic()
     archive = cache / f"image-{os.getpid()}.cpio"
-    image.build(archive, kernel, own, traffic, exporter, checks, HERE / "init")
+    image.build(archive, kernel, own, traffic, exporter, checks, HERE.parent)
     step(f"image of {archive.stat().st_size >> 20} MB", since)
     return kernel, archive
 

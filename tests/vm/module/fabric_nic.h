@@ -68,7 +68,8 @@ struct fabric_table {
 };
 
 struct fabric_counter {
-	char name[ETH_GSTRING_LEN];
+	/* A name may fill its slot and then has no NUL there. */
+	char name[ETH_GSTRING_LEN + 1];
 	enum fabric_scope scope;
 	enum fabric_role role;
 	enum fabric_direction direction;
