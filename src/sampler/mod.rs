@@ -1,4 +1,4 @@
-//! Decides when to read: a thread per feed on absolute deadlines, under one rtnl budget.
+//! Decides when to read: threads on absolute deadlines, under one rtnl budget.
 //!
 //! Prometheus exporters usually read when they are scraped. PFC counters cannot be read later: a pause of
 //! 20 ms within a 15 s scrape interval is lost. So this exporter samples on a clock of its own. The threads are
@@ -9,6 +9,7 @@ mod board;
 mod budget;
 mod findings;
 mod once;
+mod sampled_feed;
 mod schedule;
 mod supervisor;
 mod tally;

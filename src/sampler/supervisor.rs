@@ -1,4 +1,4 @@
-//! Keeps one thread per feed that the host has.
+//! Keeps every feed that the host has on a thread.
 //!
 //! A feed that ended leaves the board at once and starts anew when the host still has it. Refuses to wait for a
 //! thread that hangs in the kernel: it is left behind, and no second one starts for its feed meanwhile.
@@ -12,10 +12,11 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
-use super::thread::FeedThread;
+use super::sampled_feed::{AtEnd, FeedTask, SampledFeed};
+use super::thread::{SharedThread, sample_alone};
 use super::{Board, ReadBudget, SamplerOptions, Slot};
 use crate::catalogue::{Catalogue, Table};
-use crate::model::Feed;
+use crate::model::{Feed, Monotonic, saturating_nanos};
 use crate::record::FeedRecorder;
 use crate::source::{Discovery, FoundFeed, Host, PlanRules, monotonic_now};
 
@@ -65,6 +66,7 @@ impl Sampler {
             stop: Arc::clone(&stop),
             wake: wake.clone(),
             running: BTreeMap::new(),
+            under_rtnl: None,
             started: 0,
         };
         let thread =
@@ -116,6 +118,7 @@ struct Supervisor {
     stop: Arc<AtomicBool>,
     wake: SyncSender<()>,
     running: BTreeMap<Feed, Running>,
+    under_rtnl: Option<(Arc<SharedThread>, JoinHandle<()>)>,
     started: u64,
 }
 
@@ -170,53 +173,93 @@ impl Supervisor {
     fn launch(&mut self, found: &FoundFeed) {
         let feed = found.feed.clone();
         let slot = self.board.add(&feed, &found.driver);
-        let stop = Arc::new(AtomicBool::new(false));
+        let recording = self.options.recorder.as_ref();
+        let recorder = recording.map(|recorder| recorder.feed(&feed, &found.driver));
+        let running = Running {
+            incarnation: found.incarnation,
+            recorded: recorder.as_ref().map(FeedRecorder::id),
+            slot,
+            stop: Arc::default(),
+            ended: Arc::default(),
+        };
+        let sampled = SampledFeed::new(self.task(found, &running, recorder));
+        let started = if feed.source.holds_rtnl() {
+            self.under_rtnl().map(|shared| shared.join(sampled))
+        } else {
+            let name = format!("{} {}", feed.device, feed.source.as_str());
+            spawn(name, move || sample_alone(sampled)).map(drop)
+        };
+        match started {
+            Ok(()) => {
+                self.running.insert(feed, running);
+            }
+            Err(error) => {
+                tracing::error!(device = &*feed.device, %error, "no thread to sample with");
+            }
+        }
+    }
+
+    fn task(
+        &mut self,
+        found: &FoundFeed,
+        running: &Running,
+        recorder: Option<FeedRecorder>,
+    ) -> FeedTask {
         let id = self.started;
         self.started += 1;
-        let worker = FeedThread {
-            feed: feed.clone(),
+        let feed = found.feed.clone();
+        let under_rtnl = feed.source.holds_rtnl();
+        let budget = if under_rtnl {
+            Arc::clone(&self.budget)
+        } else {
+            Arc::new(ReadBudget::new(SHARE_WITHOUT_RTNL))
+        };
+        let at_end = {
+            let (board, slot) = (Arc::clone(&self.board), Arc::clone(&running.slot));
+            let (budget, ended) = (Arc::clone(&budget), Arc::clone(&running.ended));
+            let (feed, wake) = (feed.clone(), self.wake.clone());
+            AtEnd::new(move || {
+                budget.forget(id);
+                board.remove(&feed, &slot);
+                ended.store(true, Ordering::Release);
+                look(&wake);
+            })
+        };
+        FeedTask {
+            first: first_deadline(&feed, self.options.interval, monotonic_now()),
+            feed,
             id,
             host: Arc::clone(&self.host),
             rules: rules_of(found, &self.catalogue, &self.options),
             interval: self.options.interval,
             storm: self.options.storm,
-            phase: phase_of(&feed, self.options.interval),
-            budget: if feed.source.holds_rtnl() {
-                Arc::clone(&self.budget)
-            } else {
-                Arc::new(ReadBudget::new(SHARE_WITHOUT_RTNL))
-            },
-            slot: Arc::clone(&slot),
-            stop: Arc::clone(&stop),
+            budget,
+            slot: Arc::clone(&running.slot),
+            recorder,
+            stop: Arc::clone(&running.stop),
             stop_all: Arc::clone(&self.stop),
-        };
-        let recording = self.options.recorder.as_ref();
-        let own_recorder = recording.map(|recorder| recorder.feed(&feed, &found.driver));
-        let recorded = own_recorder.as_ref().map(FeedRecorder::id);
-        let ended = Arc::new(AtomicBool::new(false));
-        let wake = self.wake.clone();
-        let (board, last_act) = (Arc::clone(&self.board), Arc::clone(&ended));
-        let name = format!("{} {}", feed.device, feed.source.as_str());
-        let run = move || {
-            worker.run(own_recorder);
-            board.remove(&worker.feed, &worker.slot);
-            last_act.store(true, Ordering::Release);
-            look(&wake);
-        };
-        match Builder::new().name(name).stack_size(STACK_BYTES).spawn(run) {
-            Ok(_) => {
-                let incarnation = found.incarnation;
-                let running = Running { incarnation, recorded, slot, stop, ended };
-                self.running.insert(feed, running);
-            }
-            Err(error) => {
-                tracing::error!(device = &*feed.device, %error, "no thread to sample with");
-                self.board.remove(&feed, &slot);
-            }
+            _at_end: at_end,
         }
     }
 
+    /// The thread of all feeds under rtnl; started when the first one comes.
+    fn under_rtnl(&mut self) -> io::Result<Arc<SharedThread>> {
+        if let Some((shared, thread)) = &self.under_rtnl
+            && !thread.is_finished()
+        {
+            return Ok(Arc::clone(shared));
+        }
+        let shared = Arc::new(SharedThread::default());
+        let (own, stop) = (Arc::clone(&shared), Arc::clone(&self.stop));
+        let thread = spawn("rtnl".to_owned(), move || own.run(&stop))?;
+        self.under_rtnl = Some((Arc::clone(&shared), thread));
+        Ok(shared)
+    }
+
     fn stop_all(&mut self) {
+        if let Some((shared, _)) = &self.under_rtnl {
+            shared.wake();
+        }
         let started = Instant::now();
         while started.elapsed() < STOP_PATIENCE
             && self.running.values().any(|running| !running.ended.load(Ordering::Acquire))
@@ -234,12 +277,21 @@ impl Supervisor {
     }
 }
 
-/// A place within the interval, spread over feeds and the same at each start.
-fn phase_of(feed: &Feed, interval: Duration) -> Duration {
+fn spawn(name: String, run: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
+    Builder::new().name(name).stack_size(STACK_BYTES).spawn(run)
+}
+
+/// The first deadline of a feed at `now`. Feeds under rtnl, which share a thread, are due together, so that it wakes
+/// once for all of them. The others are spread over the interval, the same at each start.
+fn first_deadline(feed: &Feed, interval: Duration, now: Monotonic) -> Monotonic {
+    if feed.source.holds_rtnl() {
+        let past = now.as_nanos() % saturating_nanos(interval).max(1);
+        return now.minus(Duration::from_nanos(past));
+    }
     let mut hasher = DefaultHasher::new();
     feed.hash(&mut hasher);
     let [share, ..] = hasher.finish().to_ne_bytes();
-    interval.mul_f64(f64::from(share) / 256.0)
+    now.plus(interval.mul_f64(f64::from(share) / 256.0))
 }
 
 /// How the names of a feed are to be understood.

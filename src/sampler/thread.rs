@@ -1,222 +1,124 @@
-//! The sampling thread of one feed.
+//! The threads that sample: one for all feeds under rtnl, and one for each feed that does without.
 //!
-//! Owns its source and its engine state. A failed read backs off; a panic is caught, counted and answered with
-//! a fresh start; neither touches another feed. No lock is held during a read.
+//! Reads under rtnl wait for one another in the kernel, however many threads ask, so they lose nothing by one thread
+//! and save the wake-ups, which cost more than the reads. Where a read does not need that lock, a thread of its
+//! own keeps a device that hangs from its neighbours. Refuses to know what a read does.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::thread::{ClockId, clock_nanosleep_absolute, set_current_timer_slack};
 use rustix::time::Timespec;
 
-use super::schedule::{Schedule, back_off, interval_for};
-use super::{ReadBudget, Slot, Tally};
-use crate::engine::{Circumstances, FeedEngine, StormSettings};
-use crate::model::{Feed, LinkFacts, Monotonic, Plan, Reason, Sample};
-use crate::record::{FeedRecorder, Taken};
-use crate::source::{Host, PlanRules, PlannedSource, SourceError, monotonic_now, unix_seconds_now};
+use super::sampled_feed::{Course, SampledFeed};
+use crate::model::Monotonic;
+use crate::source::monotonic_now;
 
 /// The longest sleep without a look at the stop signal.
 const LONGEST_SLEEP: Duration = Duration::from_millis(100);
+/// The same where feeds may join meanwhile and wait for their first read.
+const LONGEST_SLEEP_TOGETHER: Duration = Duration::from_millis(20);
 
-/// A read that takes this long stalls others and is worth a line in the log.
-const LONG_READ: Duration = Duration::from_millis(500);
-
-/// Everything a feed's thread works with.
-pub(super) struct FeedThread {
-    pub(super) feed: Feed,
-    pub(super) id: u64,
-    pub(super) host: Arc<dyn Host>,
-    pub(super) rules: PlanRules,
-    pub(super) interval: Duration,
-    pub(super) storm: StormSettings,
-    /// Where in the interval this feed reads, so that feeds do not all read at once.
-    pub(super) phase: Duration,
-    pub(super) budget: Arc<ReadBudget>,
-    pub(super) slot: Arc<Slot>,
-    pub(super) stop: Arc<AtomicBool>,
-    /// Stops all threads.
-    pub(super) stop_all: Arc<AtomicBool>,
+/// Samples one feed until it is told to stop or is over.
+pub(super) fn sample_alone(mut feed: SampledFeed) {
+    be_punctual();
+    while feed.is_wanted() {
+        let now = monotonic_now();
+        if feed.deadline() > now {
+            sleep(now, feed.deadline().min(now.plus(LONGEST_SLEEP)));
+        } else if feed.sample() == Course::IsOver {
+            break;
+        }
+    }
 }
 
-/// What the thread remembers between samples.
-struct State {
-    source: Option<PlannedSource>,
-    sample: Sample,
-    engine: FeedEngine,
-    tally: Tally,
-    /// The link as the engine was told it with the last sample.
-    link: LinkFacts,
-    /// The distance to the sample before that the schedule meant to keep.
-    expected: Duration,
-    failures: u32,
-    /// Where the raw readings go as well, if they are recorded.
-    recorder: Option<FeedRecorder>,
+/// Feeds that share a thread.
+#[derive(Default)]
+pub(super) struct SharedThread {
+    joining: Mutex<Vec<SampledFeed>>,
+    /// Told when a feed joins, and at the end.
+    changed: Condvar,
 }
 
-impl FeedThread {
-    /// Samples until told to stop or until the device is gone.
-    pub(super) fn run(&self, recorder: Option<FeedRecorder>) {
-        if let Err(errno) = set_current_timer_slack(std::num::NonZeroU64::MIN.into()) {
-            tracing::debug!(%errno, "timer slack stays as it is");
-        }
-        let mut state = State {
-            source: None,
-            sample: Sample::empty(Arc::new(Plan::default())),
-            engine: FeedEngine::new(self.storm),
-            tally: Tally::default(),
-            link: LinkFacts::default(),
-            expected: self.interval,
-            failures: 0,
-            recorder,
-        };
-        if let Some(recorder) = &mut state.recorder {
-            recorder.begin(monotonic_now());
-        }
-        let mut schedule = Schedule::new(monotonic_now().plus(self.phase), self.interval);
-        while self.sleep_until(schedule.deadline()) {
-            let outcome = catch_unwind(AssertUnwindSafe(|| self.attempt(&mut state)));
-            let outcome = outcome.unwrap_or_else(|_| {
-                self.slot.end_read();
-                state.source = None;
-                state.engine = FeedEngine::new(self.storm);
-                Err(Failure::Panicked)
-            });
-            match outcome {
-                Ok(()) => self.succeeded(&mut state, &mut schedule),
-                Err(failure) => {
-                    if self.failed(&mut state, &mut schedule, &failure) {
-                        break;
-                    }
+impl SharedThread {
+    /// Adds a feed; the thread reads it from its first deadline on, or from up to 20 ms later.
+    pub(super) fn join(&self, feed: SampledFeed) {
+        self.joining.lock().unwrap_or_else(PoisonError::into_inner).push(feed);
+        self.changed.notify_one();
+    }
+
+    /// Has the thread look at its stop signal, should it have no feed.
+    pub(super) fn wake(&self) {
+        self.changed.notify_one();
+    }
+
+    /// Samples the feeds that join until `stop_all`.
+    pub(super) fn run(&self, stop_all: &AtomicBool) {
+        be_punctual();
+        let mut feeds = Vec::new();
+        while !stop_all.load(Ordering::Acquire) {
+            self.take_in(&mut feeds, stop_all);
+            feeds.retain(SampledFeed::is_wanted);
+            let now = monotonic_now();
+            match turn(&feeds, now) {
+                Turn::Of(place) => sample_at(&mut feeds, place),
+                Turn::Nobody(earliest) => {
+                    sleep(now, earliest.min(now.plus(LONGEST_SLEEP_TOGETHER)));
                 }
             }
         }
-        self.budget.forget(self.id);
     }
 
-    fn attempt(&self, state: &mut State) -> Result<(), Failure> {
-        let source = if let Some(source) = &mut state.source {
-            source
-        } else {
-            let set = self.host.open(&self.feed)?;
-            let epoch = self.host.names_epoch(&self.feed);
-            state.source.insert(PlannedSource::new(set, self.rules.clone(), epoch))
-        };
-        self.slot.begin_read(monotonic_now());
-        let answer = source.read(&monotonic_now, &mut state.sample);
-        self.slot.end_read();
-        answer?;
-        if state.tally.note_plan(&state.sample.plan, source.cache_period()) {
-            super::findings::tell(&self.feed, source.names(), &state.sample.plan);
+    /// Takes in those who joined; waits for one where there is nothing else to do.
+    fn take_in(&self, feeds: &mut Vec<SampledFeed>, stop_all: &AtomicBool) {
+        let mut joining = self.joining.lock().unwrap_or_else(PoisonError::into_inner);
+        while feeds.is_empty() && joining.is_empty() && !stop_all.load(Ordering::Acquire) {
+            let waited = self.changed.wait_timeout(joining, LONGEST_SLEEP);
+            joining = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
-        state.link = self.slot.link();
-        let around = Circumstances {
-            link: state.link,
-            interval: state.expected,
-            unix_seconds: unix_seconds_now(),
-        };
-        state.engine.push(&state.sample, &around);
-        Ok(())
-    }
-
-    fn succeeded(&self, state: &mut State, schedule: &mut Schedule) {
-        let State { sample, tally, .. } = state;
-        state.failures = 0;
-        tally.note_sample(&self.feed, sample);
-        let refresh = state.engine.refresh_period();
-        tally.note_refresh(refresh);
-        let interval =
-            interval_for(self.interval, sample.plan.is_empty(), tally.cache_period(), refresh);
-        schedule.set_interval(interval);
-        let settled =
-            self.budget.settle(self.id, sample.taken_at, sample.took, schedule.interval());
-        if settled.held >= LONG_READ {
-            let (device, source) = (&*self.feed.device, self.feed.source.as_str());
-            tracing::warn!(device, source, held = ?settled.held, "a read took very long; asking less often");
-        }
-        tally.set_missed(tally.figures().missed + schedule.advance(monotonic_now()));
-        if settled.wait > Duration::ZERO {
-            schedule.advance_to(sample.taken_at.plus(settled.wait));
-        }
-        let next = schedule.deadline().since(sample.taken_at).max(schedule.interval());
-        let interval = std::mem::replace(&mut state.expected, next);
-        self.slot.set_target(next);
-        self.slot.publish(&state.engine, tally.figures());
-        state.record(interval);
-    }
-
-    /// Counts a failure and decides when to try again. Returns whether the feed is over.
-    fn failed(&self, state: &mut State, schedule: &mut Schedule, failure: &Failure) -> bool {
-        let reason = failure.reason();
-        state.tally.note_failure(reason);
-        self.slot.publish_sampling(state.tally.figures());
-        if state.failures == 0 {
-            self.tell(failure);
-        }
-        if reason == Reason::Gone {
-            return true;
-        }
-        let wait = if reason == Reason::NamesChanged && state.failures == 0 {
-            Duration::ZERO
-        } else {
-            back_off(self.interval, state.failures)
-        };
-        state.failures = state.failures.saturating_add(1);
-        let (now, missed) = (monotonic_now(), state.tally.figures().missed);
-        if let Some(recorder) = &mut state.recorder {
-            recorder.failed(now, reason, missed);
-        }
-        state.tally.set_missed(missed + schedule.advance(now));
-        schedule.advance_to(now.plus(wait));
-        false
-    }
-
-    fn tell(&self, failure: &Failure) {
-        let (device, source) = (&*self.feed.device, self.feed.source.as_str());
-        match failure.reason() {
-            Reason::Gone | Reason::NamesChanged => {
-                tracing::info!(device, source, reason = %failure, "read failed");
-            }
-            _ => {
-                tracing::warn!(device, source, reason = %failure, "read failed; asking less often");
-            }
-        }
-    }
-
-    /// Sleeps until `deadline`. Returns false when told to stop.
-    fn sleep_until(&self, deadline: Monotonic) -> bool {
-        loop {
-            if self.stop.load(Ordering::Acquire) || self.stop_all.load(Ordering::Acquire) {
-                return false;
-            }
-            let now = monotonic_now();
-            if deadline <= now {
-                return true;
-            }
-            sleep(now, deadline.min(now.plus(LONGEST_SLEEP)));
-        }
+        feeds.append(&mut joining);
     }
 }
 
-impl State {
-    /// Records the last sample, which was meant to be taken `interval` after the one before. After it was
-    /// published, so that nothing waits for it.
-    fn record(&mut self, interval: Duration) {
-        if let (Some(recorder), Some(source)) = (&mut self.recorder, &self.source) {
-            recorder.sample(&Taken {
-                names: source.names(),
-                cache_period: source.cache_period(),
-                sample: &self.sample,
-                readings: source.gathered(),
-                link: self.link,
-                interval,
-                next_interval: self.expected,
-                missed: self.tally.figures().missed,
-            });
+fn sample_at(feeds: &mut Vec<SampledFeed>, place: usize) {
+    let course = feeds.get_mut(place).map(SampledFeed::sample);
+    if course == Some(Course::IsOver) {
+        feeds.swap_remove(place);
+    }
+}
+
+/// Whose turn it is.
+#[derive(Debug, PartialEq, Eq)]
+enum Turn {
+    Of(usize),
+    /// None is due before this.
+    Nobody(Monotonic),
+}
+
+/// Of the feeds that are due, the one that can wait least: a thousand that are read once a second delay one that
+/// is read each millisecond by one read at most.
+fn turn(feeds: &[SampledFeed], now: Monotonic) -> Turn {
+    turn_among(feeds.iter().map(|feed| (feed.deadline(), feed.latest())), now)
+}
+
+/// The same for pairs of when a feed is due and when it must have been read.
+fn turn_among(feeds: impl Iterator<Item = (Monotonic, Monotonic)>, now: Monotonic) -> Turn {
+    let (mut most_urgent, mut earliest) = (None, now.plus(LONGEST_SLEEP));
+    for (place, (due, latest)) in feeds.enumerate() {
+        if due > now {
+            earliest = earliest.min(due);
+        } else if most_urgent.is_none_or(|(_, least)| latest < least) {
+            most_urgent = Some((place, latest));
         }
+    }
+    most_urgent.map_or(Turn::Nobody(earliest), |(place, _)| Turn::Of(place))
+}
+
+fn be_punctual() {
+    if let Err(errno) = set_current_timer_slack(std::num::NonZeroU64::MIN.into()) {
+        tracing::debug!(%errno, "timer slack stays as it is");
     }
 }
 
@@ -232,20 +134,31 @@ fn sleep(now: Monotonic, until: Monotonic) {
     }
 }
 
-/// Why an attempt gave no sample.
-#[derive(Debug, thiserror::Error)]
-enum Failure {
-    #[error(transparent)]
-    Source(#[from] SourceError),
-    #[error("a fault in this program")]
-    Panicked,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl Failure {
-    fn reason(&self) -> Reason {
-        match self {
-            Self::Source(error) => error.reason(),
-            Self::Panicked => Reason::Panicked,
-        }
+    fn whose(feeds: &[(u64, u64)], now: u64) -> Turn {
+        let at = Monotonic::from_nanos;
+        turn_among(feeds.iter().map(|(due, latest)| (at(*due), at(*latest))), at(now))
+    }
+
+    #[test]
+    fn the_feed_that_can_wait_least_is_first() {
+        let nobody = |until| Turn::Nobody(Monotonic::from_nanos(until));
+        let slow = (100, 1_100);
+        assert_eq!(whose(&[slow, slow, (110, 120)], 105), Turn::Of(0), "only the slow are due");
+        assert_eq!(whose(&[slow, slow, (110, 120)], 110), Turn::Of(2));
+        assert_eq!(whose(&[(110, 120), (100, 119)], 110), Turn::Of(1), "longer due");
+        assert_eq!(whose(&[slow, (500, 510)], 99), nobody(100));
+        assert_eq!(whose(&[], 7), nobody(7 + 100_000_000));
+    }
+
+    #[test]
+    fn none_is_left_waiting_for_ever_by_quicker_ones() {
+        // A quick feed that is due again after each read, and a slow one: the slow one's turn comes in time.
+        let slow = (0, 1_000);
+        let turns = (0..).map(|tick| whose(&[(tick, tick + 10), slow], tick));
+        assert!(turns.take(1_001).any(|turn| turn == Turn::Of(1)));
     }
 }
