@@ -75,6 +75,23 @@ impl Drop for Nic {
     }
 }
 
+/// A network namespace that goes when this is dropped; NICs in it come back.
+pub struct Namespace(&'static str);
+
+impl Namespace {
+    pub fn new(name: &'static str) -> Self {
+        run("ip", &format!("netns add {name}"));
+        Self(name)
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        // A check that failed says why by itself.
+        let _ = Command::new("ip").args(["netns", "del", self.0]).output();
+    }
+}
+
 /// Does `work` on a thread inside a named network namespace. What it starts is in there too, with the `/sys` of outside,
 /// as in a container that was given the host's.
 pub fn inside(namespace: &str, work: impl FnOnce() + Send) {
