@@ -88,7 +88,7 @@ impl Exporter {
     }
 }
 
-/// A Prometheus that scrapes one address each second.
+/// A Prometheus, as a rule one that scrapes one address each second.
 pub struct Prometheus {
     address: SocketAddr,
     _process: Running,
@@ -97,12 +97,20 @@ pub struct Prometheus {
 
 impl Prometheus {
     pub fn start(target: SocketAddr) -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let configuration = directory.path().join("prometheus.yml");
         let text = format!(
             "global: {{scrape_interval: 1s, scrape_timeout: 1s}}\n\
              scrape_configs: [{{job_name: roce, static_configs: [{{targets: ['{target}']}}]}}]\n"
         );
+        Self::configured(&text, &[])
+    }
+
+    /// One with this configuration, which may name these files beside it.
+    pub fn configured(text: &str, files: &[(&str, String)]) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        for (name, content) in files {
+            fs::write(directory.path().join(name), content).unwrap();
+        }
+        let configuration = directory.path().join("prometheus.yml");
         fs::write(&configuration, text).unwrap();
         // Prometheus does not tell which port it got, so it gets one that was free a moment ago.
         let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
