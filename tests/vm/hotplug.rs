@@ -179,16 +179,17 @@ pub fn a_bond_links_its_nics_to_one_rdma_device() {
     }
     nics[0].order("rdma", "mlx5_bond_0");
     nics[0].rdma_counter("np_cnp_sent", 300, 0);
-    run("ip", "link add bond0 type bond mode active-backup miimon 100");
+    // The module comes with a bond0 of its own.
+    run("ip", "link add bond7 type bond mode active-backup miimon 100");
     for name in ["rail0", "rail1"] {
         run("ip", &format!("link set {name} down"));
-        run("ip", &format!("link set {name} master bond0"));
+        run("ip", &format!("link set {name} master bond7"));
     }
-    run("ip", "link set bond0 up");
+    run("ip", "link set bond7 up");
     let exporter = Exporter::start(&[]);
     exporter.scrape_until("bond", |scrape| {
         let member = |device: &str, rdma: &str| {
-            let info = [("device", device), ("master", "bond0"), ("rdma_device", rdma)];
+            let info = [("device", device), ("master", "bond7"), ("rdma_device", rdma)];
             scrape.value("roce_device_info", &info) == Some(1.0)
         };
         member("rail0", "mlx5_bond_0") && member("rail1", "")
@@ -197,8 +198,8 @@ pub fn a_bond_links_its_nics_to_one_rdma_device() {
     assert_eq!(frames(&scrape, "rail0"), Some(100.0));
     assert_eq!(frames(&scrape, "rail1"), Some(200.0));
     assert_eq!(cnps(&scrape, "rail0", "mlx5_bond_0"), Some(300.0));
-    assert!(scrape.of("device", "bond0").next().is_none(), "the bond itself is counted");
-    run("ip", "link del bond0");
+    assert!(scrape.of("device", "bond7").next().is_none(), "the bond itself is counted");
+    run("ip", "link del bond7");
     exporter.scrape_until("end of the bond", |scrape| {
         scrape
             .value(

@@ -125,7 +125,7 @@ def add_traffic(archive, traffic):
     libraries = traffic / "usr" / "lib" / "x86_64-linux-gnu"
     add_program(archive, traffic / "usr" / "bin" / "ibv_rc_pingpong", "/bin/ibv_rc_pingpong", libraries)
     (provider,) = (libraries / "libibverbs").glob("librxe-rdmav*.so")
-    add_program(archive, provider, f"{LIBRARIES}/libibverbs/{provider.name}", libraries)
+    add_program(archive, provider, f"/usr{LIBRARIES}/libibverbs/{provider.name}", libraries)
     archive.file("/etc/libibverbs.d/rxe.driver", b"driver rxe\n", 0o644)
 
 

@@ -7,12 +7,13 @@ newer version takes its place.
 import re
 import shutil
 import subprocess
+import zlib
 from pathlib import Path
 
 # Of the image only these: all of its modules would be 400 MB.
 MODULES = [
     "bonding", "crc32_generic", "crc32c_generic", "e1000e", "ib_core", "ib_uverbs", "ip6_udp_tunnel",
-    "rdma_rxe", "udp_tunnel", "veth",
+    "rdma_rxe", "tls", "udp_tunnel", "veth",
 ]
 # The tool that makes RDMA traffic, and the user's half of rdma_rxe.
 TRAFFIC = ["ibverbs-utils", "ibverbs-providers", "libibverbs1", "libnl-3-200", "libnl-route-3-200"]
@@ -73,7 +74,8 @@ def kernel(cache):
         raise Unavailable("linux-image-amd64 names no kernel")
     abi, version = match.groups()
     kernels = cache / "kernels"
-    found = Kernel(kernels / f"{abi}_{version}", abi)
+    chosen = zlib.crc32(" ".join(MODULES).encode())
+    found = Kernel(kernels / f"{abi}_{version}_{chosen:08x}", abi)
     if (found.directory / "complete").exists():
         return found
     shutil.rmtree(kernels, ignore_errors=True)
