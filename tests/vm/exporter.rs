@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::net::SocketAddr;
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::thread::sleep;
@@ -22,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub struct Exporter {
     child: Child,
     address: SocketAddr,
-    log: String,
+    log: PathBuf,
 }
 
 impl Exporter {
@@ -34,7 +35,7 @@ impl Exporter {
     pub fn start_as(user: Option<u32>, flags: &[&str]) -> Self {
         static PORT: AtomicU16 = AtomicU16::new(10479);
         let address = SocketAddr::from(([127, 0, 0, 1], PORT.fetch_add(1, Ordering::Relaxed)));
-        let log = format!("/tmp/log-{}", address.port());
+        let log = std::env::temp_dir().join(format!("log-{}", address.port()));
         let mut command = Command::new(PROGRAM);
         command.args(["--web.listen-address", &address.to_string()]).args(flags);
         if let Some(user) = user {

@@ -65,6 +65,10 @@ const CHECKS: &[(&str, fn())] = &[
     ("settings::link_and_speed_are_followed", settings::link_and_speed_are_followed),
     ("settings::stall_prevention_is_exported", settings::stall_prevention_is_exported),
     (
+        "settings::standard_pause_statistics_are_exported",
+        settings::standard_pause_statistics_are_exported,
+    ),
+    (
         "hotplug::a_nic_is_added_and_removed_while_sampled",
         hotplug::a_nic_is_added_and_removed_while_sampled,
     ),
@@ -107,6 +111,10 @@ const CHECKS: &[(&str, fn())] = &[
     (
         "storms::a_storm_is_timed_on_a_driver_that_refreshes_each_second",
         storms::a_storm_is_timed_on_a_driver_that_refreshes_each_second,
+    ),
+    (
+        "modules::a_driver_is_loaded_with_its_nics_and_unloaded",
+        modules::a_driver_is_loaded_with_its_nics_and_unloaded,
     ),
 ];
 

@@ -113,3 +113,36 @@ pub fn stall_prevention_is_exported() {
     }
     drop(other);
 }
+
+/// Drivers that answer the kernel's standard question have their pause frames from it, unless they have names of their
+/// own; those that may count PFC there are not called 802.3x.
+pub fn standard_pause_statistics_are_exported() {
+    let nics: Vec<Nic> = [("rail0", "bnge"), ("rail1", "fbnic")]
+        .into_iter()
+        .map(|(name, driver)| {
+            let nic = Nic::new(name, driver, "table=0");
+            nic.order("row", "4711 standard_rx");
+            nic.order("row", "815 standard_tx");
+            nic
+        })
+        .collect();
+    let named = Nic::new("rail2", "mlx5_core", "pfc=0x08");
+    named.counter("rx_pause_ctrl_phy", 77, 0);
+    let shown = run("ethtool", "-I -a rail0");
+    assert!(shown.contains("rx_pause_frames: 4711"), "{shown}");
+    let exporter = Exporter::start(&[]);
+    let scrape = exporter.scrape();
+    for (nic, metric, other) in [
+        (&nics[0], "roce_link_pause_frames_total", "roce_mac_pause_frames_total"),
+        (&nics[1], "roce_mac_pause_frames_total", "roce_link_pause_frames_total"),
+    ] {
+        for (direction, value) in [("rx", 4711.0), ("tx", 815.0)] {
+            let labels = [("device", nic.name.as_str()), ("direction", direction)];
+            assert_eq!(scrape.expect(metric, &labels), value);
+            assert_eq!(scrape.value(other, &labels), None);
+        }
+    }
+    let rx = [("device", "rail2"), ("direction", "rx")];
+    assert_eq!(scrape.expect("roce_mac_pause_frames_total", &rx), 77.0);
+    assert_eq!(scrape.value("roce_link_pause_frames_total", &rx), None);
+}

@@ -93,3 +93,52 @@ impl<S: CounterSet> CounterSet for Attentive<S> {
         answer
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering;
+
+    use super::*;
+    use crate::model::DeviceFacts;
+    use crate::source::netlink::{Messages, RequestBody};
+
+    fn hear(ear: &Ear, kind: u16, body: &RequestBody) {
+        let length = u32::try_from(16 + body.bytes().len()).unwrap();
+        let head = [&length.to_ne_bytes()[..], &kind.to_ne_bytes(), &[0; 10]].concat();
+        let datagram = [&head, body.bytes()].concat();
+        Messages::new(&datagram).for_each(|message| ear.hear(&message));
+    }
+
+    #[test]
+    fn a_change_moves_the_names_of_its_devices_alone() {
+        let epochs = Arc::new(Epochs::default());
+        let of_index = |(incarnation, device): (u32, &str)| DeviceFacts {
+            device: device.into(),
+            incarnation,
+            ..DeviceFacts::default()
+        };
+        epochs.keep(&[(3, "rail0"), (4, "rail1")].map(of_index));
+        let [rail0, rail1] = ["rail0", "rail1"].map(|name| epochs.of(&name.into()));
+        let seen = || [&rail0, &rail1].map(|epoch| epoch.load(Ordering::Acquire));
+        let ear = Ear::new(Arc::clone(&epochs));
+        // DCB_ATTR_IFNAME.
+        let dcb = RequestBody::with_header(&[0, 20, 0, 0]).text(1, "rail0");
+        hear(&ear, dcb::CHANGED, &dcb);
+        assert_eq!(seen(), [1, 0]);
+        // IFLA_IFNAME of the netdev that was rail1 so far.
+        let header = [&[0; 4][..], &4_u32.to_ne_bytes(), &[0; 8]].concat();
+        hear(&ear, link::NEW, &RequestBody::with_header(&header).text(3, "rail0"));
+        assert_eq!(seen(), [2, 1]);
+    }
+
+    #[test]
+    fn listening_waits_for_nothing() {
+        let ear = Ear::new(Arc::default());
+        ear.listen();
+        ear.open();
+        let since = std::time::Instant::now();
+        ear.listen();
+        // A socket that waits would take its two seconds.
+        assert!(since.elapsed() < std::time::Duration::from_secs(1));
+    }
+}
