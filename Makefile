@@ -2,7 +2,8 @@
 #
 # All tiers use cargo's plain dev profile, so that clippy, documentation, unit and integration tests share what was
 # built, in one target directory. A release profile would build all dependencies once more, for tests that do not
-# measure speed; the test VM alone has one, since its processor is emulated and the program is to keep its pace there. Cargo lets one build run at a time; what is already built runs beside the next build.
+# measure speed; the test VM alone has one, since its processor is emulated and the program is to keep
+# its pace there. Cargo lets one build run at a time; what is already built runs beside the next build.
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
