@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import image
@@ -51,30 +52,39 @@ def module(cache, kernel):
     return built
 
 
-def cargo(*arguments):
-    """The executable that a build gives."""
-    command = ["cargo", *arguments, "--locked", "--message-format=json-render-diagnostics"]
+def cargo(kind, name, *arguments):
+    """The executable of one target. A build of a test gives that of the program too, in any order."""
+    chosen = [f"--{kind}", name]
+    command = ["cargo", *arguments, *chosen, "--locked", "--message-format=json-render-diagnostics"]
     ran = subprocess.run(command, cwd=TREE, stdout=subprocess.PIPE, text=True, check=False)
     if ran.returncode != 0:
         raise SystemExit(f"{' '.join(command)} failed")
     built = [json.loads(line) for line in ran.stdout.splitlines()]
-    executables = [message["executable"] for message in built if message.get("executable")]
-    return Path(executables[-1])
+    (executable,) = [
+        message["executable"]
+        for message in built
+        if message.get("executable") and message["target"]["name"] == name and kind in message["target"]["kind"]
+    ]
+    return Path(executable)
+
+
+def programs():
+    return cargo("bin", "roce_exporter", "build", "--release"), cargo("test", "vm", "test", "--no-run")
 
 
 def prepare(cache):
     since = time.monotonic()
     for tool in ["qemu-system-x86_64", "busybox", "apt-get", "make", "gcc", "ldd", "strip", *image.TOOLS]:
         image.which(tool)
-    kernel = packages.kernel(cache)
-    traffic = packages.traffic(cache)
-    step(f"kernel {kernel.abi}", since)
-    since = time.monotonic()
-    own = module(cache, kernel)
-    step("module", since)
-    since = time.monotonic()
-    exporter = cargo("build", "--release", "--bin", "roce_exporter")
-    checks = cargo("test", "--no-run", "--test", "vm")
+    with ThreadPoolExecutor() as pool:
+        # The long part, beside what waits for the network.
+        building = pool.submit(programs)
+        kernel = packages.kernel(cache)
+        traffic = packages.traffic(cache)
+        step(f"kernel {kernel.abi}", since)
+        own = module(cache, kernel)
+        step("module", since)
+        exporter, checks = building.result()
     step("programs", since)
     since = time.monotonic()
     archive = cache / f"image-{os.getpid()}.cpio"
