@@ -117,6 +117,8 @@ fn demo_lists_every_scenario_and_refuses_an_unknown_one() {
         "cnp-lost",
         "wrong-priority",
         "one-sided",
+        "priority-mismatch",
+        "mtu-mismatch",
         "link-pause",
         "lossless-drops",
         "straggler",
