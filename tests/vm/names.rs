@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::exporter::{Exporter, Scrape};
-use crate::nic::{Nic, ethtool_statistics, run};
+use crate::nic::{Nic, dcb, ethtool_statistics, run};
 
 /// A priority's values lie in a range that is its alone.
 const RANGE: u64 = 1_000_000_000;
@@ -96,7 +96,7 @@ fn no_sample_is_mislabelled(interval: &str, move_to: impl Fn(&Nic, u32)) {
 pub fn moved_by_the_dcb_tool() {
     no_sample_is_mislabelled("10ms", |_, priority| {
         let (on, off) = (priority, 7 - priority);
-        run("dcb", &format!("pfc set dev rail0 prio-pfc all:off {on}:on {off}:off"));
+        dcb(&format!("pfc set dev rail0 prio-pfc all:off {on}:on {off}:off"));
     });
 }
 

@@ -11,7 +11,7 @@ use crate::nic::{Nic, truth};
 const DETECTION: f64 = 0.2;
 const RECOVERY: f64 = 0.4;
 /// What a scrape and the way to it may take in an emulated machine.
-const SLACK: f64 = 0.15;
+const SLACK: f64 = 0.25;
 
 struct Storm {
     driver: &'static str,
