@@ -15,6 +15,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 LOGS := $(TARGET)/tiers
 CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/roce_exporter-tests
 VENV := $(CACHE)/venv
+PREVIEW := $(CACHE)/dashboard-preview
 # Where setup puts the Python parser and cargo's own programs.
 export PATH := $(VENV)/bin:$(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
 
@@ -31,7 +32,7 @@ help: ## this list
 setup: setup-tests setup-deny ## installs what the tests use (Debian, as root), else lists what is missing
 
 setup-tests:
-	@tools/setup tests $(VENV)
+	@tools/setup tests $(VENV) $(PREVIEW)
 
 setup-deny:
 	@tools/setup deny

@@ -22,6 +22,8 @@ mod form;
 mod live;
 #[path = "dashboards/queries.rs"]
 mod queries;
+#[path = "dashboards/rendered.rs"]
+mod rendered;
 #[path = "dashboards/schema.rs"]
 mod schema;
 #[path = "prometheus/servers.rs"]

@@ -9,8 +9,17 @@ use crate::files::{Dashboard, dashboards};
 /// Kinds of panels that can be rendered outside Grafana.
 const KINDS: [&str; 6] = ["timeseries", "stat", "table", "bargauge", "text", "row"];
 /// Units of Grafana that fit what is shown. A panel with another one is looked at first.
-const UNITS: [&str; 9] =
-    ["short", "none", "percentunit", "s", "pps", "ops", "Bps", "bytes", "dateTimeAsIso"];
+const UNITS: [&str; 9] = [
+    "short",
+    "none",
+    "percentunit",
+    "s",
+    "pps",
+    "ops",
+    "Bps",
+    "bytes",
+    "time:YYYY-MM-DD HH:mm:ss.SSS",
+];
 const SOURCE: &str = "${datasource}";
 
 /// Dashboards with one word of explanation for each that fails.

@@ -1,7 +1,7 @@
 // Renders one dashboard with Grafana's own components. What Grafana does not publish is done here: queries, variables,
 // rows, and the registry of the field options that the dashboards use.
 import {
-  applyFieldOverrides, createTheme, dateTime, FieldType, getFieldDisplayValues, Registry,
+  applyFieldOverrides, cacheFieldDisplayNames, createTheme, dateTime, FieldType, getFieldDisplayValues, Registry,
   standardFieldConfigEditorRegistry, standardTransformers, standardTransformersRegistry, ThemeContext, toDataFrame,
   transformDataFrame, VizOrientation,
 } from '@grafana/data';
@@ -16,11 +16,11 @@ const option = (id, path, custom = false, extra = {}) => ({
   id, path, name: id, isCustom: custom, process: identity, shouldApply: () => true, override: () => null,
   editor: () => null, settings: {}, ...extra,
 });
-const CUSTOM = ['drawStyle', 'lineWidth', 'fillOpacity', 'showPoints', 'spanNulls', 'lineInterpolation', 'stacking', 'align', 'cellOptions'];
-standardFieldConfigEditorRegistry.setInit(() =>
-  ['unit', 'min', 'max', 'decimals', 'displayName', 'noValue', 'links', 'color', 'mappings', 'thresholds'].map((id) => option(id, id)),
-);
-const customRegistry = new Registry(() => CUSTOM.map((id) => option(`custom.${id}`, id, true)));
+const CUSTOM = ['drawStyle', 'lineWidth', 'fillOpacity', 'showPoints', 'spanNulls', 'lineInterpolation', 'stacking', 'align', 'minWidth', 'width', 'cellOptions'];
+const STANDARD = ['unit', 'min', 'max', 'decimals', 'displayName', 'noValue', 'links', 'color', 'mappings', 'thresholds'];
+const standard = () => STANDARD.map((id) => option(id, id));
+standardFieldConfigEditorRegistry.setInit(standard);
+const fieldOptions = new Registry(() => [...standard(), ...CUSTOM.map((id) => option(`custom.${id}`, id, true))]);
 standardTransformersRegistry.setInit(() =>
   // Some of them are listed under two names.
   [...new Set(Object.values(standardTransformers))].map((transformation) => ({
@@ -97,10 +97,12 @@ async function frames(panel, width) {
     if (target.format === 'table') return series.length ? [tableFrame(target, series, targets.length > 1)] : [];
     return series.map((one) => seriesFrame(target, one));
   });
-  return applyFieldOverrides({
-    data: await transformed(made, panel), fieldConfig: panel.fieldConfig, fieldConfigRegistry: customRegistry,
+  const overridden = applyFieldOverrides({
+    data: await transformed(made, panel), fieldConfig: panel.fieldConfig, fieldConfigRegistry: fieldOptions,
     replaceVariables: identity, theme, timeZone: 'utc',
   });
+  cacheFieldDisplayNames(overridden);
+  return overridden;
 }
 
 const shown = (found, panel) =>
@@ -191,5 +193,6 @@ function Page() {
   );
 }
 
+document.body.style.margin = '0';
 document.body.style.background = theme.colors.background.canvas;
 createRoot(document.getElementById('root')).render(<Page />);

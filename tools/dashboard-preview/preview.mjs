@@ -79,9 +79,14 @@ try {
         await page.addInitScript((given) => { window.preview = given; }, preview);
         await page.goto(`http://127.0.0.1:${server.address().port}/`);
         await page.waitForFunction(() => window.rendered, undefined, { timeout: 60000 }).catch((error) => errors.push(String(error)));
+        // Tables draw only rows that are on the screen.
+        const height = flags.screen ? Math.round(width * 0.5625) : await page.evaluate(() => document.documentElement.scrollHeight);
+        await page.setViewportSize({ width, height });
+        await page.waitForTimeout(700);
         const picture = join(output, `${name}-${dashboard.uid}-${theme}-${width}.png`);
-        await page.screenshot({ path: picture, fullPage: !flags.screen });
-        report.push({ dashboard: dashboard.uid, theme, width, picture, errors, ...(await page.evaluate(() => window.report)) });
+        await page.screenshot({ path: picture });
+        const overflowing = await page.evaluate(() => (document.documentElement.scrollWidth > document.documentElement.clientWidth ? ['the page'] : []));
+        report.push({ dashboard: dashboard.uid, theme, width, picture, errors, overflowing, ...(await page.evaluate(() => window.report)) });
         await page.close();
       }
     }
