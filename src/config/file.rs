@@ -8,14 +8,11 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
 
-use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeOwned, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, de};
 use serde_saphyr::{MessageFormatter, Options, Spanned, UserMessageFormatter};
 
 use super::errors::{Place, Problem};
-
-/// No settings file needs more, in bytes.
-const MAX_SIZE: u64 = 1 << 20;
 
 /// A scalar as written, with its line.
 pub(super) type Text = Spanned<String>;
@@ -31,6 +28,11 @@ enum OneOrMany {
 }
 
 impl Texts {
+    /// Whether it is one scalar rather than a list.
+    pub(super) const fn is_one(&self) -> bool {
+        matches!(self.0.value, OneOrMany::One(_))
+    }
+
     /// The scalars with their lines.
     pub(super) fn with_lines(&self) -> Vec<(&str, u64)> {
         match &self.0.value {
@@ -88,7 +90,7 @@ macro_rules! mapping {
         }
 
         impl $name {
-            fn unknown_below(&self, section: &str) -> Vec<UnknownKey> {
+            pub(super) fn unknown_below(&self, section: &str) -> Vec<UnknownKey> {
                 let unknown = self.unknown.iter().map(|key| UnknownKey {
                     key: format!("{section}{}", key.value),
                     line: key.referenced.line(),
@@ -130,13 +132,17 @@ macro_rules! mapping {
     };
 }
 
+pub(super) use mapping;
+
 mapping! {
     /// The whole file: one mapping per section.
     Sections {
         catalogue: Catalogue,
         device: Device,
+        links: Links,
         log: Log,
         path: Paths,
+        policy: PolicyFile,
         raw: Raw,
         sampler: Sampler,
         storm: Storm,
@@ -156,7 +162,7 @@ mapping! {
 
 mapping! {
     /// `path:`
-    Paths { sysfs: Option<Text>, procfs: Option<Text>, }
+    Paths { sysfs: Option<Text>, procfs: Option<Text>, run: Option<Text>, }
 }
 
 mapping! {
@@ -186,8 +192,18 @@ mapping! {
 }
 
 mapping! {
+    /// `policy:`
+    PolicyFile { file: Option<Text>, }
+}
+
+mapping! {
     /// `raw:`
     Raw { include: Option<Text>, max: Option<Text>, }
+}
+
+mapping! {
+    /// `links:`
+    Links { file: Option<Text>, host: Option<Text>, lldp: Option<Texts>, }
 }
 
 mapping! {
@@ -196,10 +212,10 @@ mapping! {
 }
 
 /// A key that its mapping does not know.
-struct UnknownKey {
-    key: String,
-    line: u64,
-    known: &'static [&'static str],
+pub(super) struct UnknownKey {
+    pub(super) key: String,
+    pub(super) line: u64,
+    pub(super) known: &'static [&'static str],
 }
 
 impl Sections {
@@ -208,8 +224,10 @@ impl Sections {
         let mut found = self.unknown_below("");
         found.extend(self.catalogue.unknown_below("catalogue."));
         found.extend(self.device.unknown_below("device."));
+        found.extend(self.links.unknown_below("links."));
         found.extend(self.log.unknown_below("log."));
         found.extend(self.path.unknown_below("path."));
+        found.extend(self.policy.unknown_below("policy."));
         found.extend(self.raw.unknown_below("raw."));
         found.extend(self.sampler.unknown_below("sampler."));
         found.extend(self.storm.unknown_below("storm."));
@@ -219,57 +237,86 @@ impl Sections {
     }
 }
 
+/// What a file may cost to read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bounds {
+    /// Size of the file, in bytes.
+    pub(super) bytes: u64,
+    /// YAML nodes, of which each value is one.
+    pub(super) nodes: usize,
+}
+
+/// Far above any real settings file and far below what hurts.
+const BOUNDS: Bounds = Bounds { bytes: 1 << 20, nodes: 10_000 };
+
 /// Reads the file. What could be understood is returned beside the faults of form, so that its values are
 /// checked as well.
 pub(super) fn read(path: &Path) -> (Sections, Vec<Problem>) {
-    let fault = |line: u64, key: String, message: String| Problem {
-        place: Place::Line { file: path.to_owned(), line, key },
-        value: None,
-        message,
-    };
-    let text = match read_text(path) {
-        Ok(text) => text,
-        Err(error) => {
-            return (Sections::default(), vec![fault(0, String::new(), error.to_string())]);
-        }
-    };
-    match parse(&text) {
+    read_as(path, Sections::unknown_keys)
+}
+
+/// Reads a file of any mapping, whose unknown keys `unknown_keys` lists.
+pub(super) fn read_as<T: Default + DeserializeOwned>(
+    path: &Path,
+    unknown_keys: impl FnOnce(&T) -> Vec<UnknownKey>,
+) -> (T, Vec<Problem>) {
+    match load::<T>(path, BOUNDS) {
         Ok(sections) => {
-            let problems =
-                sections.unknown_keys().into_iter().map(|UnknownKey { key, line, known }| {
-                    fault(line, key, format!("unknown key; known here: {}", known.join(", ")))
-                });
-            let problems = problems.collect();
+            let unknown = unknown_keys(&sections).into_iter().map(|key| key.problem(path));
+            let problems = unknown.collect();
             (sections, problems)
         }
-        Err(error) => {
-            let line = error.location().map_or(0, |location| location.line());
-            let message = UserMessageFormatter.format_message(error.without_snippet()).into_owned();
-            (Sections::default(), vec![fault(line, String::new(), message)])
-        }
+        Err(problem) => (T::default(), vec![problem]),
     }
 }
 
-fn read_text(path: &Path) -> io::Result<String> {
+impl UnknownKey {
+    /// The fault in `path`.
+    pub(super) fn problem(self, path: &Path) -> Problem {
+        let Self { key, line, known } = self;
+        fault(path, line, key, format!("unknown key; known here: {}", known.join(", ")))
+    }
+}
+
+/// A fault of a file of settings.
+pub(super) fn fault(path: &Path, line: u64, key: String, message: String) -> Problem {
+    Problem { place: Place::Line { file: path.to_owned(), line, key }, value: None, message }
+}
+
+/// Reads a YAML file as `T`; an empty one is the default.
+///
+/// # Errors
+/// The one fault of form that ended the reading.
+pub(super) fn load<T: DeserializeOwned + Default>(
+    path: &Path,
+    bounds: Bounds,
+) -> Result<T, Problem> {
+    let text = read_text(path, bounds.bytes)
+        .map_err(|error| fault(path, 0, String::new(), error.to_string()))?;
+    let parsed: Result<Option<T>, _> =
+        serde_saphyr::from_str_with_options(&text, options(bounds.nodes));
+    parsed.map(Option::unwrap_or_default).map_err(|error| {
+        let line = error.location().map_or(0, |location| location.line());
+        let message = UserMessageFormatter.format_message(error.without_snippet()).into_owned();
+        fault(path, line, String::new(), message)
+    })
+}
+
+fn read_text(path: &Path, most: u64) -> io::Result<String> {
     let mut bytes = Vec::new();
-    fs::File::open(path)?.take(MAX_SIZE + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MAX_SIZE {
-        return Err(io::Error::other(format!("larger than {MAX_SIZE} bytes")));
+    fs::File::open(path)?.take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        return Err(io::Error::other(format!("larger than {most} bytes")));
     }
     String::from_utf8(bytes).map_err(|_| io::Error::other("not valid UTF-8"))
 }
 
-fn parse(text: &str) -> Result<Sections, serde_saphyr::Error> {
-    let sections: Option<Sections> = serde_saphyr::from_str_with_options(text, options())?;
-    Ok(sections.unwrap_or_default())
-}
-
-/// Bounds far above any real file and far below what hurts. Merge keys and tags have no use here.
-fn options() -> Options {
+/// Merge keys and tags have no use here.
+fn options(most_nodes: usize) -> Options {
     serde_saphyr::options! {
         budget: serde_saphyr::budget! {
-            max_events: 30_000,
-            max_nodes: 10_000,
+            max_events: most_nodes.saturating_mul(3),
+            max_nodes: most_nodes,
             max_depth: 16,
             max_aliases: 100,
             max_anchors: 100,

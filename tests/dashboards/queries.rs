@@ -16,11 +16,6 @@ const OF_PROMETHEUS: [(&str, &[&str]); 3] = [
     ("scrape_duration_seconds", &[]),
     ("ALERTS", &["alertname", "alertstate", "severity", "device"]),
 ];
-/// Names that are agreed on and are not in the table yet. One that has come must leave this list.
-pub const AGREED: [(&str, &[&str]); 2] = [
-    ("roce_check_status", &["device", "check", "status"]),
-    ("roce_config_changes_total", &["device", "setting"]),
-];
 /// Recording rules join both ends of a link. Their results have hosts and no instance, so nothing is there to filter by.
 pub const OF_LINKS: [&str; 3] = [
     "roce_link:pfc_frames_sent:rate5m",
@@ -61,9 +56,8 @@ fn of_family(family: &Family) -> Vec<(String, Known)> {
 
 fn known() -> BTreeMap<String, Known> {
     let mut all: BTreeMap<_, _> = FAMILIES.iter().flat_map(of_family).collect();
-    for (name, labels) in OF_PROMETHEUS.into_iter().chain(AGREED) {
-        let new = all.insert(name.to_owned(), with_site(labels, name.ends_with("_total")));
-        assert!(new.is_none(), "{name} is in the table now: take it from the list");
+    for (name, labels) in OF_PROMETHEUS {
+        all.insert(name.to_owned(), with_site(labels, false));
     }
     for name in OF_LINKS {
         all.insert(

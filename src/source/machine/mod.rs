@@ -5,6 +5,7 @@
 //! over netlink; a tree that is no sysfs (a copy, a fixture) is listed by its files. Refuses to read sysfs files
 //! that restart under rtnl.
 
+mod details;
 mod events;
 mod kernel;
 mod rdma_ports;
