@@ -24,6 +24,8 @@ mod live;
 mod queries;
 #[path = "dashboards/rendered.rs"]
 mod rendered;
+#[path = "dashboards/scale.rs"]
+mod scale;
 #[path = "dashboards/schema.rs"]
 mod schema;
 #[path = "prometheus/servers.rs"]

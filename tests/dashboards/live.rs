@@ -50,7 +50,7 @@ pub fn fabric(scenario: &str) -> (Exporter, Prometheus) {
         &format!("127.0.0.1:{first}"),
         &["demo", "--hosts", &hosts, "--scenario", scenario],
     );
-    let targets: String = (0..HOSTS)
+    let targets: Vec<String> = (0..HOSTS)
         .map(|host| {
             let address = SocketAddr::from(([127, 0, 0, 1], first + host));
             format!("      - {{targets: ['{address}'], labels: {{instance: host{host}, cluster: lab}}}}\n")
@@ -64,12 +64,13 @@ pub fn fabric(scenario: &str) -> (Exporter, Prometheus) {
     let text = format!(
         "global: {{scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s}}\n\
          rule_files: [links.yml]\nscrape_configs:\n  - job_name: roce\n    \
-         static_configs:\n{targets}"
+         static_configs:\n{}",
+        targets.concat()
     );
     (exporter, Prometheus::configured(&text, &[("links.yml", rules)]))
 }
 
-fn encoded(text: &str) -> String {
+pub fn encoded(text: &str) -> String {
     text.bytes()
         .map(|byte| match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'.' | b'-' => {
@@ -126,7 +127,7 @@ fn may_be_empty(query: &str) -> bool {
 fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     let since = Instant::now();
     while !holds() {
-        assert!(since.elapsed() < Duration::from_secs(60), "{what}: not within a minute");
+        assert!(since.elapsed() < Duration::from_mins(1), "{what}: not within a minute");
         sleep(Duration::from_millis(200));
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -111,7 +112,15 @@ impl Prometheus {
 
     /// One with this configuration, which may name these files beside it.
     pub fn configured(text: &str, files: &[(&str, String)]) -> Self {
+        Self::configured_with(text, files, |_| ())
+    }
+
+    /// The same, with blocks that `fill` puts into its storage first.
+    pub fn configured_with(text: &str, files: &[(&str, String)], fill: impl Fn(&Path)) -> Self {
         let directory = tempfile::tempdir().unwrap();
+        let storage = directory.path().join("data");
+        fs::create_dir(&storage).unwrap();
+        fill(&storage);
         for (name, content) in files {
             fs::write(directory.path().join(name), content).unwrap();
         }
@@ -121,7 +130,7 @@ impl Prometheus {
         let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let process = Command::new("prometheus")
             .arg(format!("--config.file={}", configuration.display()))
-            .arg(format!("--storage.tsdb.path={}", directory.path().join("data").display()))
+            .arg(format!("--storage.tsdb.path={}", storage.display()))
             .arg(format!("--web.listen-address={address}"))
             .arg("--log.level=error")
             .stdout(Stdio::null())

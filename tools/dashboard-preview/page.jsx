@@ -91,7 +91,7 @@ const transformed = (frames, panel) =>
 
 async function frames(panel, width) {
   const targets = panel.targets ?? [];
-  const answers = await Promise.all(targets.map((target) => ask(target, width)));
+  const answers = await Promise.all(targets.map((target) => ask(target, panel.maxDataPoints ?? width)));
   const made = answers.flatMap((series, index) => {
     const target = targets[index];
     if (target.format === 'table') return series.length ? [tableFrame(target, series, targets.length > 1)] : [];
