@@ -10,12 +10,13 @@ SHELL := /bin/bash
 
 CHECK_TIERS := fmt clippy unit
 TEST_TIERS := unit clippy fmt size standalone msrv doc integration vm deny
-.PHONY: help setup setup-tests setup-vm setup-deny check test fuzz long $(sort $(CHECK_TIERS) $(TEST_TIERS))
+.PHONY: help setup setup-tests setup-vm setup-deny check test fuzz long scale $(sort $(CHECK_TIERS) $(TEST_TIERS))
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 LOGS := $(TARGET)/tiers
 CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/roce_exporter-tests
 VENV := $(CACHE)/venv
+PREVIEW := $(CACHE)/dashboard-preview
 # Where setup puts the Python parser and cargo's own programs.
 export PATH := $(VENV)/bin:$(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
 
@@ -32,7 +33,7 @@ help: ## this list
 setup: setup-tests setup-vm setup-deny ## installs what the tests use (Debian, as root), else lists what is missing
 
 setup-tests:
-	@tools/setup tests $(VENV)
+	@tools/setup tests $(VENV) $(PREVIEW)
 
 # After the other part: apt-get runs once at a time.
 setup-vm: setup-tests
@@ -80,6 +81,9 @@ standalone: ## whether something refers to a place outside this tree
 
 long: ## the engine over 24 hours of samples at 100 ms and one at 1 ms of each course; some minutes
 	@$(TIER) long -- env ROCE_LONG=1 cargo test --locked --test truth long:: -- --show-output
+
+scale: ## how long the queries of the fleet dashboard take over 50, 100 and 250 hosts; minutes, a gigabyte
+	@cargo test --locked --test dashboards scale -- --ignored --nocapture
 
 fuzz: ## each parser of foreign bytes for FUZZ_SECONDS (60); needs a nightly compiler and cargo-fuzz
 	@$(TIER) fuzz --needs cargo-fuzz -- tools/fuzz $(or $(FUZZ_SECONDS),60)
