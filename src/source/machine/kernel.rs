@@ -41,6 +41,8 @@ pub(super) struct Kernel {
     drivers: HashMap<u32, Driver>,
     /// RDMA device index and port: whether its statistics come over netlink.
     statistics: HashMap<(u32, u32), bool>,
+    /// RDMA device index and port, of those whose netdev was last found to be elsewhere.
+    hidden: HashSet<(u32, u32)>,
 }
 
 /// What never changes while a netdev lives.
@@ -223,6 +225,7 @@ impl Kernel {
         }
         let alive: HashSet<u32> = devices.iter().map(|device| device.index).collect();
         self.statistics.retain(|(index, _), _| alive.contains(index));
+        self.hidden.retain(|(index, _)| alive.contains(index));
     }
 
     fn ports(&mut self, sysfs: &SysfsRoot, device: &RdmaDevice, all: &[Link]) -> Vec<FoundPort> {
@@ -243,9 +246,7 @@ impl Kernel {
                 silent.then(|| netdev_by_files(sysfs, &device.name, state.port)).flatten()
             };
             let netdev = by_index.or(state.netdev).or_else(by_files);
-            if netdev.is_none() && !self.statistics.contains_key(&(device.index, state.port)) {
-                tell_of_hidden_netdev(device, state.port);
-            }
+            self.tell_of_hidden_netdev(device, state.port, netdev.is_none());
             FoundPort {
                 rdma_device: device.name.as_str().into(),
                 port: state.port,
@@ -256,6 +257,21 @@ impl Kernel {
             }
         });
         found.collect()
+    }
+
+    /// An Ethernet port has a netdev; where none is seen, it is in another namespace. Told once while that lasts.
+    fn tell_of_hidden_netdev(&mut self, device: &RdmaDevice, port: u32, is_hidden: bool) {
+        let place = (device.index, port);
+        if !is_hidden {
+            self.hidden.remove(&place);
+        } else if matches!(device.protocol.as_str(), "roce" | "iw") && self.hidden.insert(place) {
+            let rdma_device = device.name.as_str();
+            tracing::info!(
+                rdma_device,
+                port,
+                "netdev not visible: it is in another network namespace"
+            );
+        }
     }
 
     /// Kernels before 5.16 do not know the question, and most drivers have none.
@@ -295,14 +311,6 @@ impl Kernel {
             asked.is_ok() && counters > 0
         });
         if over_netlink { SourceKind::RdmaNetlink } else { SourceKind::RdmaSysfs }
-    }
-}
-
-/// An Ethernet port has a netdev; where none is seen, it is in another namespace.
-fn tell_of_hidden_netdev(device: &RdmaDevice, port: u32) {
-    if matches!(device.protocol.as_str(), "roce" | "iw") {
-        let rdma_device = device.name.as_str();
-        tracing::info!(rdma_device, port, "netdev not visible: it is in another network namespace");
     }
 }
 
