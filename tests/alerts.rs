@@ -201,13 +201,32 @@ fn the_policy_is_in_one_place() {
     let others: String = own_rules()
         .iter()
         .filter(|rule| name(rule) != "RocePolicyMissing")
-        .map(|rule| {
-            format!("{} {}\n", rule.expr, rule.annotations.values().cloned().collect::<String>())
-        })
+        .flat_map(|rule| std::iter::once(&rule.expr).chain(rule.annotations.values()))
+        .map(|text| text.clone() + "\n")
         .collect();
     for policy in policies {
         assert!(missing.expr.contains(&policy), "RocePolicyMissing does not watch {policy}");
         assert!(readme.contains(&format!("`{policy}`")), "README.md does not explain {policy}");
         assert!(others.contains(&policy), "nothing asks {policy}");
+    }
+}
+
+#[test]
+fn the_example_for_alertmanager_is_sound() {
+    let test = "the_example_for_alertmanager_is_sound";
+    if lacks("amtool", test) {
+        return;
+    }
+    let example = in_tree("alerts/alertmanager.example.yml");
+    succeeds("amtool", &["check-config"], std::slice::from_ref(&example));
+    for (labels, receiver) in [
+        (["alertname=RoceStormSent", "severity=critical"], "page"),
+        (["alertname=RocePauseSentHigh", "severity=warning"], "ticket"),
+        (["alertname=RocePauseUpperBoundHigh", "severity=info"], "nobody"),
+    ] {
+        let file = format!("--config.file={}", example.display());
+        let verify = format!("--verify.receivers={receiver}");
+        let arguments = ["config", "routes", "test", &file, &verify, labels[0], labels[1]];
+        succeeds("amtool", &arguments, &[]);
     }
 }
