@@ -2,19 +2,21 @@
 #
 # All tiers use cargo's plain dev profile, so that clippy, documentation, unit and integration tests share what was
 # built, in one target directory. A release profile would build all dependencies once more, for tests that do not
-# measure speed. Cargo lets one build run at a time; what is already built runs beside the next build.
+# measure speed; the test VM alone has one, since its processor is emulated and the program is to keep
+# its pace there. Cargo lets one build run at a time; what is already built runs beside the next build.
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 CHECK_TIERS := fmt clippy unit
-TEST_TIERS := unit clippy fmt size standalone msrv doc integration deny
-.PHONY: help setup setup-tests setup-deny check test fuzz $(sort $(CHECK_TIERS) $(TEST_TIERS))
+TEST_TIERS := unit clippy fmt size standalone msrv doc integration vm deny
+.PHONY: help setup setup-tests setup-vm setup-deny check test fuzz long scale $(sort $(CHECK_TIERS) $(TEST_TIERS))
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 LOGS := $(TARGET)/tiers
 CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/roce_exporter-tests
 VENV := $(CACHE)/venv
+PREVIEW := $(CACHE)/dashboard-preview
 # Where setup puts the Python parser and cargo's own programs.
 export PATH := $(VENV)/bin:$(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
 
@@ -28,10 +30,14 @@ help: ## this list
 	@echo
 	@echo 'ROCE_REQUIRE_ALL_TIERS=1 makes a missing tool a failure. Logs are in $(LOGS).'
 
-setup: setup-tests setup-deny ## installs what the tests use (Debian, as root), else lists what is missing
+setup: setup-tests setup-vm setup-deny ## installs what the tests use (Debian, as root), else lists what is missing
 
 setup-tests:
-	@tools/setup tests $(VENV)
+	@tools/setup tests $(VENV) $(PREVIEW)
+
+# After the other part: apt-get runs once at a time.
+setup-vm: setup-tests
+	@tools/setup vm
 
 setup-deny:
 	@tools/setup deny
@@ -57,6 +63,10 @@ unit: ## tests inside the source, and examples in its documentation
 integration: $(if $(TIERS_COLLECTED),setup-tests unit) ## tests over the library's interface and the built program
 	@$(TIER) integration -- cargo test --locked --no-fail-fast --test '*' -- --show-output
 
+# Not beside other tests: both measure time.
+vm: $(if $(TIERS_COLLECTED),setup-vm integration) ## the program on a RoCE NIC in a real kernel, in a virtual machine
+	@$(TIER) vm --needs python3 -- tests/vm/host/run.py $(CACHE)/vm
+
 deny: $(if $(TIERS_COLLECTED),setup-deny) ## licences, bans and sources of dependencies
 	@$(TIER) deny --needs cargo-deny -- cargo deny --locked check licenses bans sources
 
@@ -68,6 +78,12 @@ size: ## whether a source file is too long
 
 standalone: ## whether something refers to a place outside this tree
 	@$(TIER) standalone -- tools/check-standalone
+
+long: ## the engine over 24 hours of samples at 100 ms and one at 1 ms of each course; some minutes
+	@$(TIER) long -- env ROCE_LONG=1 cargo test --locked --test truth long:: -- --show-output
+
+scale: ## how long the queries of the fleet dashboard take over 50, 100 and 250 hosts; minutes, a gigabyte
+	@cargo test --locked --test dashboards scale -- --ignored --nocapture
 
 fuzz: ## each parser of foreign bytes for FUZZ_SECONDS (60); needs a nightly compiler and cargo-fuzz
 	@$(TIER) fuzz --needs cargo-fuzz -- tools/fuzz $(or $(FUZZ_SECONDS),60)

@@ -8,7 +8,8 @@
 //! ```
 //!
 //! [`model`] holds the words that all rooms share, [`catalogue`] the drivers' counter names as data,
-//! [`sampler`] decides when to read, [`record`] keeps raw readings in a file, [`config`] turns flags and files
+//! [`sampler`] decides when to read, [`record`] keeps raw readings in a file, [`pair`] compares two
+//! exporters from outside, [`config`] turns flags and files
 //! into checked settings, and [`app`] wires the rooms together. A layer knows only the data of its left neighbour.
 
 pub mod app;
@@ -20,6 +21,7 @@ pub mod export;
 pub mod http;
 pub mod log;
 pub mod model;
+pub mod pair;
 pub mod record;
 pub mod sampler;
 pub mod source;

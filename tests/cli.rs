@@ -102,6 +102,42 @@ fn help_ends_with_code_0_and_names_every_command() {
 }
 
 #[test]
+fn demo_lists_every_scenario_and_refuses_an_unknown_one() {
+    let ran = run(&["demo", "--list"], "");
+    assert_eq!((ran.code, ran.log.as_str()), (Some(0), ""));
+    let listed: Vec<&str> = ran.out.lines().filter_map(|line| line.split(' ').next()).collect();
+    let expected = [
+        "calm",
+        "incast",
+        "slow-receiver",
+        "nic-storm",
+        "victim",
+        "deadlock",
+        "ecn-off",
+        "cnp-lost",
+        "wrong-priority",
+        "one-sided",
+        "priority-mismatch",
+        "mtu-mismatch",
+        "link-pause",
+        "lossless-drops",
+        "straggler",
+        "chatter",
+        "reset",
+        "wrap",
+        "unplug",
+        "rename",
+        "slow-read",
+        "stale",
+        "pfc-moved",
+    ];
+    assert_eq!(listed, expected);
+    let ran = run(&["demo", "--scenario", "no-such"], "");
+    assert_ne!(ran.code, Some(0));
+    assert!(ran.log.contains("no-such"), "{}", ran.log);
+}
+
+#[test]
 fn once_over_an_empty_sysfs_shows_the_exporter_alone() {
     let tree = Tree::new();
     let ran = once(tree.path(), &[]);

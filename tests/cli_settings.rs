@@ -6,6 +6,8 @@
 mod combinations;
 #[path = "cli_settings/hostile.rs"]
 mod hostile;
+#[path = "cli_settings/links.rs"]
+mod links;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -56,6 +58,8 @@ fn without_flags_everything_has_its_default() {
     assert_eq!(settings.sampler.interval, Duration::from_millis(10));
     assert!((settings.sampler.rtnl_budget - 0.1).abs() < f64::EPSILON);
     assert_eq!(settings.storm, StormSettings::default());
+    assert!(settings.links.links.is_none() && settings.links.lldp.is_empty());
+    assert_eq!((settings.links.host, settings.links.run), (None, PathBuf::from("/run")));
     assert_eq!(settings.record, None);
     assert!(settings.raw.include.is_none());
     assert_eq!(settings.raw.max, 100);
@@ -141,10 +145,16 @@ fn flags_stand_before_or_after_the_command() {
 
 #[test]
 fn commands_carry_their_arguments() {
-    let demo = DemoSettings { scenario: None, seed: 1, hosts: 1, list: false };
+    let demo = DemoSettings { scenario: None, seed: 1, hosts: 1, switch: false, list: false };
     assert_eq!(load(&["demo"]).unwrap().command, Command::Demo(demo));
-    let demo = DemoSettings { scenario: Some("incast".to_owned()), seed: 9, hosts: 2, list: true };
-    let arguments = ["demo", "--scenario=incast", "--seed", "9", "--hosts=2", "--list"];
+    let demo = DemoSettings {
+        scenario: Some("incast".to_owned()),
+        seed: 9,
+        hosts: 2,
+        switch: true,
+        list: true,
+    };
+    let arguments = ["demo", "--scenario=incast", "--seed", "9", "--hosts=2", "--switch", "--list"];
     assert_eq!(load(&arguments).unwrap().command, Command::Demo(demo));
 
     let replay = |speed| Command::Replay(ReplaySettings { file: "run.roce".into(), speed });
@@ -348,7 +358,7 @@ fn unknown_keys_are_all_listed_with_their_lines() {
         [
             "roce.yml:2: web.telemetry-path: unknown key; known here: listen_address, telemetry_path, \
              max_requests, disable_exporter_metrics",
-            "roce.yml:3: web2: unknown key; known here: catalogue, device, log, path, raw, sampler, storm, web",
+            "roce.yml:3: web2: unknown key; known here: catalogue, device, links, log, path, policy, raw, sampler, storm, web",
             "roce.yml:5: device.incl: unknown key; known here: include, exclude, netns",
         ]
     );

@@ -20,13 +20,16 @@ use std::path::Path;
 
 use exposition::snapshots::{
     Counted, RX, TX, counted, detailed, device, ethtool, figures, hand_made, mlx5_host, priority,
-    rdma, rdma_port, sampled, snapshot, with_raw,
+    rdma, rdma_port, sampled, snapshot, unread, with_raw,
 };
 use exposition::strict_parser::{ParsedFamily, parse, value};
 use exposition::{BUILD, PROCESS, judges, text_of};
 use roce_exporter::engine::Snapshot;
 use roce_exporter::export::{FAMILIES, Family, Format, Kind, Label, encode};
-use roce_exporter::model::{Index, Monotonic, Quantity, SourceKind};
+use roce_exporter::model::{
+    DeviceFacts, Index, Monotonic, OptionalCounter, PortSettings, Quantity, RdmaPort, SourceKind,
+    StandardPause,
+};
 
 const FORMATS: [Format; 2] = [Format::OpenMetrics100, Format::Text004];
 
@@ -157,6 +160,63 @@ fn supported_says_which_families_a_device_gives() {
     assert_eq!(names.len(), 12 + 9);
 }
 
+/// Devices with standard pause statistics: 5 received, none counted on the way out.
+fn with_standard_pause(name: &str, link_only: bool) -> DeviceFacts {
+    let pause = StandardPause { rx_frames: Some(5), tx_frames: None, link_only };
+    let settings = PortSettings { standard_pause: Some(pause), ..PortSettings::default() };
+    DeviceFacts { settings, ..device(name, Vec::new()) }
+}
+
+#[test]
+fn standard_pause_statistics_stand_in_where_the_driver_has_no_name_for_them() {
+    let bytes = || vec![counted(Quantity::Bytes, TX, Index::None, 1)];
+    let named = |quantity| vec![unread(counted(quantity, RX, Index::None, 9))];
+    let feed = |name, counters| figures(ethtool(name), "some", counters);
+    let feeds = vec![
+        sampled(feed("link", bytes())),
+        sampled(feed("mac", bytes())),
+        sampled(feed("own-link", named(Quantity::LinkPauseFrames))),
+        sampled(feed("own-mac", named(Quantity::MacPauseFrames))),
+        feed("not-read-yet", bytes()),
+    ];
+    let devices = ["link", "own-link", "own-mac", "not-read-yet", "no-feed"];
+    let mut devices: Vec<_> = devices.map(|name| with_standard_pause(name, true)).into();
+    devices.push(with_standard_pause("mac", false));
+    let families = text_families(&snapshot(devices, feeds));
+    let shown = |name: &str| -> Vec<String> {
+        let family = families.iter().find(|family| family.name == name);
+        let samples = family.iter().flat_map(|family| &family.samples);
+        samples
+            .map(|own| {
+                format!("{} {} {}", own.labels["device"], own.labels["direction"], own.value)
+            })
+            .collect()
+    };
+    assert_eq!(shown("roce_link_pause_frames_total"), ["link rx 5", "no-feed rx 5"]);
+    assert_eq!(shown("roce_mac_pause_frames_total"), ["mac rx 5"]);
+    for (name, supported) in [("link", "1"), ("mac", "0"), ("own-link", "0")] {
+        let asked = [("device", name), ("counter", "roce_link_pause_frames_total")];
+        let answer = value(&families, "roce_counter_supported", &asked);
+        assert_eq!(answer.as_deref(), Some(supported), "{name}");
+    }
+}
+
+#[test]
+fn optional_counters_show_what_an_operator_could_switch_on() {
+    let optional = |name: &str, enabled| OptionalCounter { name: name.to_owned(), enabled };
+    let port = RdmaPort {
+        optional_counters: vec![optional("cc_rx_ce_pkts", true), optional("cc_tx_cnp_pkts", false)],
+        ..rdma_port("mlx5_0", 1)
+    };
+    let families = text_families(&snapshot(vec![device("eth0", vec![port])], Vec::new()));
+    for (counter, on) in [("cc_rx_ce_pkts", "1"), ("cc_tx_cnp_pkts", "0")] {
+        let labels =
+            [("device", "eth0"), ("rdma_device", "mlx5_0"), ("port", "1"), ("counter", counter)];
+        let shown = value(&families, "roce_rdma_optional_counter_enabled", &labels);
+        assert_eq!(shown.as_deref(), Some(on), "{counter}");
+    }
+}
+
 #[test]
 fn two_sources_of_one_rdma_port_answer_together() {
     let with = |source, quantity| {
@@ -271,7 +331,7 @@ fn hostile_names_survive_every_parser() {
 
 #[test]
 fn an_empty_snapshot_shows_the_exporter_only() {
-    let empty = Snapshot { taken_at: Monotonic::ZERO, devices: Vec::new(), feeds: Vec::new() };
+    let empty = Snapshot { taken_at: Monotonic::ZERO, ..snapshot(Vec::new(), Vec::new()) };
     let mut out = String::new();
     encode(&empty, &BUILD, None, Format::Text004, &mut out).unwrap();
     let families = parse(&out, Format::Text004);

@@ -283,9 +283,11 @@ fn c47_nobody_reads_all_but_what_is_denied_and_that_is_a_reason() {
     let denied = tree.path().join("class/infiniband/mlx5_0/ports/1/hw_counters/rx_write_requests");
     fs::set_permissions(&denied, fs::Permissions::from_mode(0o000)).unwrap();
     fs::set_permissions(tree.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    // A copy, since the directories above the built program may be closed to others.
+    // A copy, since the directories above the built program may be closed to others. Made by another process: a test
+    // that forks while this one has the copy open for writing would keep it busy.
     let program = tree.path().join("roce_exporter");
-    fs::copy(env!("CARGO_BIN_EXE_roce_exporter"), &program).unwrap();
+    let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_roce_exporter")).arg(&program).status();
+    assert!(copied.unwrap().success());
     let mut command = Command::new(&program);
     command.args(["once", "--path.sysfs"]).arg(tree.path()).current_dir("/");
     if is_root() {

@@ -64,6 +64,8 @@ fn the_documented_example_file_is_good_and_complete() {
     let file = directory.path().join("roce.yml");
     fs::write(&file, example).unwrap();
     fs::write(directory.path().join("drivers.csv"), "").unwrap();
+    fs::write(directory.path().join("policy.yml"), "").unwrap();
+    fs::write(directory.path().join("links.yml"), "").unwrap();
     let cli = parse_from(["roce_exporter", "--config.file", &file.display().to_string()]).unwrap();
     let loaded = Settings::load(&cli);
     assert!(loaded.is_ok(), "{}", loaded.unwrap_err());

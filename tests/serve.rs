@@ -41,9 +41,14 @@ struct Served {
 
 impl Served {
     fn over(tree: &Tree) -> Self {
+        Self::with(tree, &[])
+    }
+
+    fn with(tree: &Tree, flags: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_roce_exporter"))
             .args(["--web.listen-address=127.0.0.1:0", "--path.sysfs"])
             .arg(tree.path())
+            .args(flags)
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
@@ -135,4 +140,37 @@ fn c33_the_log_says_at_start_which_figures_found_no_source() {
     ] {
         assert!(told[0].contains(part), "{part} is not in {}", told[0]);
     }
+}
+
+#[test]
+fn sighup_reads_the_policy_again_and_changes_are_counted_on() {
+    let tree = Tree::new();
+    tree.rdma_device("mlx5_0", "mlx5_core").netdev("rail0").hw_counters(&[("np_cnp_sent", "7")]);
+    for (file, text) in [("ifindex", "3"), ("mtu", "9000"), ("device/vendor", "0x15b3")] {
+        tree.write(&format!("class/net/rail0/{file}"), text);
+    }
+    let policy = tree.path().join("policy.yml");
+    fs::write(&policy, "mtu_least: 4200\n").unwrap();
+    let served = Served::with(&tree, &["--policy.file", policy.to_str().unwrap()]);
+    let has = |status: &'static str| {
+        let labels = [("device", "rail0"), ("check", "mtu"), ("status", status)];
+        move |families: &[ParsedFamily]| value(families, "roce_check_status", &labels).is_some()
+    };
+    let changes = |families: &[ParsedFamily]| {
+        let labels = [("device", "rail0"), ("setting", "mtu")];
+        value(families, "roce_config_changes_total", &labels)
+    };
+    served.wait_until("the first verdict", has("ok"));
+    assert_eq!(changes(&served.families()).as_deref(), Some("0"));
+    tree.write("class/net/rail0/mtu", "8000");
+    served.wait_until("the change", |families| changes(families).as_deref() == Some("1"));
+    let hang_up = || kill_process(Pid::from_child(&served.child), Signal::HUP).unwrap();
+    fs::write(&policy, "mtu_least: 1\n").unwrap();
+    hang_up();
+    fs::write(&policy, "mtu_least: 8500\n").unwrap();
+    hang_up();
+    served.wait_until("the other policy", has("warning"));
+    assert_eq!(changes(&served.families()).as_deref(), Some("1"), "a reload forgets no change");
+    let (status, log) = served.stop();
+    assert_eq!(status.code(), Some(0), "{log}");
 }

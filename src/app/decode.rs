@@ -107,7 +107,12 @@ fn snapshot_of(
         pause: PauseSummary::default(),
         sampling: SamplingFigures::new(),
     };
-    Ok(Snapshot { taken_at: Monotonic::ZERO, devices: Vec::new(), feeds: vec![figures] })
+    Ok(Snapshot {
+        taken_at: Monotonic::ZERO,
+        devices: Vec::new(),
+        feeds: vec![figures],
+        checks: Arc::default(),
+    })
 }
 
 /// Says which lines look like flow control but became nothing, and why.

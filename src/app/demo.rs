@@ -3,13 +3,14 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use super::peers::with_peers;
 use super::serve::{MakeHost, Running, serve};
 use crate::catalogue::Catalogue;
 use crate::config::{Cli, DemoSettings, Settings};
-use crate::source::simulated::{Scenario, Simulation, SimulationOptions};
+use crate::source::simulated::{Scenario, SimulatedSwitch, Simulation, SimulationOptions};
 use crate::source::{Host, monotonic_now};
 
-/// Serves simulated hosts, each further one a port higher.
+/// Serves simulated hosts, each further one a port higher, and the switch after them if it is wanted.
 ///
 /// # Errors
 /// For an unknown scenario, and as serving this machine.
@@ -26,11 +27,16 @@ pub(super) fn demo(
         hosts: usize::from(demo.hosts),
     };
     let simulation = Simulation::new(options, Arc::new(monotonic_now))?;
-    let hosts = simulation.hosts().into_iter().map(|host| -> MakeHost {
-        let host: Arc<dyn Host> = Arc::new(host);
-        Box::new(move |_, _| Arc::clone(&host))
-    });
-    serve(hosts.collect(), cli, settings, catalogue, running)
+    let named = |name: String, host: Arc<dyn Host>| -> MakeHost {
+        Box::new(move |settings, _| with_peers(Arc::clone(&host), settings, &name))
+    };
+    let hosts = simulation.hosts().into_iter();
+    let mut hosts: Vec<MakeHost> = hosts.map(|host| named(host.name(), Arc::new(host))).collect();
+    if demo.switch {
+        let switch = simulation.switch();
+        hosts.push(named(SimulatedSwitch::name().to_owned(), Arc::new(switch)));
+    }
+    serve(hosts, cli, settings, catalogue, running)
 }
 
 /// Lists the scenarios.

@@ -12,7 +12,7 @@ use crate::config::ListenAddress;
 /// Connections that may wait to be accepted.
 const BACKLOG: u32 = 128;
 
-/// Binds all addresses, each `offset` ports higher than written.
+/// Binds all addresses, each `offset` ports higher than written; port 0 is the kernel's choice each time.
 ///
 /// # Errors
 /// The first address that cannot be bound, with its name.
@@ -23,7 +23,10 @@ pub(super) async fn bind(
     let mut listeners = Vec::new();
     for address in addresses {
         let context = || format!("cannot listen on {address}");
-        let port = address.port().checked_add(offset).with_context(context)?;
+        let port = match address.port() {
+            0 => 0,
+            port => port.checked_add(offset).with_context(context)?,
+        };
         match address {
             ListenAddress::Any { .. } => listeners.push(bind_any(port).with_context(context)?),
             ListenAddress::Ip(ip) => {

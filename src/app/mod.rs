@@ -1,12 +1,15 @@
 //! Wires the rooms together, one module per command.
 //!
 //! Settings are checked before anything is bound or read. Exit codes: 0 done, 1 failed while running, 2 bad
-//! settings. Refuses to judge, encode or read by itself.
+//! settings; `check` also says by them what it found. Refuses to judge, encode or read by itself.
 
+mod check;
 mod decode;
 mod demo;
 mod listen;
 mod once;
+mod pair;
+mod peers;
 pub mod replay;
 mod serve;
 
@@ -23,6 +26,7 @@ use serve::{MakeHost, Running};
 
 use crate::catalogue::{Catalogue, RawSelection};
 use crate::config::{Cli, Command, Settings, SettingsErrors, parse_from};
+use crate::engine::checks::SamplingWanted;
 use crate::http::Door;
 use crate::http::access::AccessError;
 use crate::log;
@@ -64,12 +68,12 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     let outcome = if settings.check_only {
-        once::print("settings are good\n")
+        once::print("settings are good\n").map(|()| ExitCode::SUCCESS)
     } else {
         execute(&cli, &settings, &catalogue, &door)
     };
     match outcome {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             complain(&format_args!("roce_exporter: {error:#}"));
             ExitCode::FAILURE
@@ -87,8 +91,26 @@ fn execute(
     settings: &Settings,
     catalogue: &Arc<Catalogue>,
     door: &Arc<Door>,
+) -> anyhow::Result<ExitCode> {
+    if let Command::Check(report) = &settings.command {
+        log::init(settings.log)?;
+        return check::check(*report, settings, catalogue);
+    }
+    if let Command::Pair(plan) = &settings.command {
+        return pair::pair(plan);
+    }
+    execute_without_verdict(cli, settings, catalogue, door).map(|()| ExitCode::SUCCESS)
+}
+
+/// Commands that have done their work or failed.
+fn execute_without_verdict(
+    cli: &Cli,
+    settings: &Settings,
+    catalogue: &Arc<Catalogue>,
+    door: &Arc<Door>,
 ) -> anyhow::Result<()> {
     match &settings.command {
+        Command::Check(_) | Command::Pair(_) => Ok(()),
         Command::Decode(decode) => decode::decode(decode, catalogue),
         Command::Demo(demo) if demo.list => demo::list(),
         Command::Once => {
@@ -130,11 +152,21 @@ fn machine(settings: &Settings, catalogue: &Arc<Catalogue>) -> Arc<dyn Host> {
     let key = move |bus: &str, rdma: &str| catalogue.rdma_table_key(bus, rdma);
     let filter = settings.devices.clone();
     let own = MachineHost::new(SysfsRoot::new(&settings.sysfs), filter.clone(), Box::new(key));
-    if settings.namespaces.is_empty() {
-        return Arc::new(own);
+    let host: Arc<dyn Host> = if settings.namespaces.is_empty() {
+        Arc::new(own)
+    } else {
+        let (namespaces, procfs) = (settings.namespaces.clone(), settings.procfs.clone());
+        Arc::new(NamespacesHost::new(own, namespaces, filter, procfs))
+    };
+    peers::with_peers(host, settings, &peers::own_name(settings))
+}
+
+/// What checks of the sampling compare with.
+fn sampling_wanted(settings: &Settings) -> SamplingWanted {
+    SamplingWanted {
+        interval: settings.sampler.interval,
+        rtnl_budget: settings.sampler.rtnl_budget,
     }
-    let (namespaces, procfs) = (settings.namespaces.clone(), settings.procfs.clone());
-    Arc::new(NamespacesHost::new(own, namespaces, filter, procfs))
 }
 
 fn raw_selection(settings: &Settings) -> RawSelection {

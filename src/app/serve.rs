@@ -1,7 +1,7 @@
 //! `roce_exporter`: samples hosts and serves them, until a signal says stop.
 //!
-//! SIGTERM and SIGINT stop within 5 s. SIGHUP reads the settings file and the catalogue file again: a bad file
-//! keeps the running settings and says so.
+//! SIGTERM and SIGINT stop within 5 s. SIGHUP reads the settings file, the policy and the catalogue file again: a bad
+//! file keeps the running settings and says so.
 
 use std::ffi::OsString;
 use std::io;
@@ -227,6 +227,7 @@ fn start_all(
 ) -> anyhow::Result<()> {
     for one in served {
         let host = (one.make_host)(settings, catalogue);
+        one.board.set_policy(Arc::clone(&settings.policy), super::sampling_wanted(settings));
         let board = Arc::clone(&one.board);
         let mut options = sampler_options(settings);
         options.recorder = one.recording.as_ref().map(Recording::recorder);

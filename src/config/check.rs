@@ -61,6 +61,11 @@ impl<'a> Checker<'a> {
         self.problems.push(Problem { place, value: Some(value), message });
     }
 
+    /// What is wrong inside a file that a setting names.
+    pub(super) fn add(&mut self, problems: Vec<Problem>) {
+        self.problems.extend(problems);
+    }
+
     /// A setting that may be left out. `parse` answers what is allowed. None also after a fault, which then
     /// fails the whole load.
     pub(super) fn optional<T>(
@@ -73,6 +78,25 @@ impl<'a> Checker<'a> {
         let place = self.place(name, flag, key);
         let text = flag.or(key.map(|key| key.value.as_str()))?;
         self.judge(place, text, parse)
+    }
+
+    /// A key of the file that must be there.
+    pub(super) fn required<T>(
+        &mut self,
+        name: &'static str,
+        key: Option<&Text>,
+        parse: impl FnOnce(&str) -> Result<T, String>,
+    ) -> Option<T> {
+        if key.is_none() {
+            self.complain(name, "must be given");
+        }
+        self.optional(name, None, key, parse)
+    }
+
+    /// A fault of the file that is no single value's.
+    pub(super) fn complain(&mut self, name: &'static str, message: &str) {
+        let (place, message) = (self.line(name, 0), message.to_owned());
+        self.problems.push(Problem { place, value: None, message });
     }
 
     /// A setting of several values; flags replace the file's list as a whole.

@@ -10,10 +10,12 @@ use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand};
 
 use super::duration::show;
 use super::settings::{
-    DEFAULT_DECODE_TABLE, DEFAULT_DEMO_HOSTS, DEFAULT_DEMO_SEED, DEFAULT_INTERVAL,
-    DEFAULT_LOG_FORMAT, DEFAULT_LOG_LEVEL, DEFAULT_MAX_REQUESTS, DEFAULT_PORT, DEFAULT_PROCFS,
-    DEFAULT_RAW_MAX, DEFAULT_REPLAY_SPEED, DEFAULT_RTNL_BUDGET, DEFAULT_STORM, DEFAULT_SYSFS,
-    DEFAULT_TELEMETRY_PATH, DEMO_HOSTS, INTERVAL, LEAST_SAMPLES, RAW_MAX, REPLAY_SPEED, STORM_TIME,
+    AT_ONCE, DEFAULT_AT_ONCE, DEFAULT_DECODE_TABLE, DEFAULT_DEMO_HOSTS, DEFAULT_DEMO_SEED,
+    DEFAULT_INTERVAL, DEFAULT_LOG_FORMAT, DEFAULT_LOG_LEVEL, DEFAULT_MAX_REQUESTS,
+    DEFAULT_PAIR_FORMAT, DEFAULT_PAIR_SPAN, DEFAULT_PORT, DEFAULT_PROCFS, DEFAULT_RAW_MAX,
+    DEFAULT_REPLAY_SPEED, DEFAULT_REPORT_FORMAT, DEFAULT_RTNL_BUDGET, DEFAULT_RUN, DEFAULT_STORM,
+    DEFAULT_SYSFS, DEFAULT_TELEMETRY_PATH, DEMO_HOSTS, INTERVAL, LEAST_SAMPLES, PAIR_SPAN, RAW_MAX,
+    REPLAY_SPEED, STORM_TIME,
 };
 use crate::build_info::VERSION_TEXT;
 
@@ -42,11 +44,15 @@ pub struct Cli {
     #[command(flatten)]
     pub(super) devices: DeviceFlags,
     #[command(flatten)]
+    pub(super) policy: PolicyFlags,
+    #[command(flatten)]
     pub(super) counters: CounterFlags,
     #[command(flatten)]
     pub(super) sampler: SamplerFlags,
     #[command(flatten)]
     pub(super) storm: StormFlags,
+    #[command(flatten)]
+    pub(super) links: LinksFlags,
     #[command(flatten)]
     pub(super) record: RecordFlags,
     #[command(flatten)]
@@ -74,14 +80,29 @@ pub fn command() -> clap::Command {
 
 #[derive(Clone, Debug, Subcommand)]
 pub(super) enum RawCommand {
+    /// Check how this host's ports are set up: exit code 0 well, 1 warning, 2 critical
+    Check(CheckArguments),
     /// Serve simulated NICs; no hardware needed
     Demo(DemoArguments),
     /// Read every counter once and print the exposition
     Once,
     /// Serve what `--record` wrote, as if it were live
     Replay(ReplayArguments),
+    /// Compare what both ends of a link sent and received of pause, over a test load
+    Pair(PairArguments),
     /// Print what a captured `ethtool -S` or `rdma statistic` text means
     Decode(DecodeArguments),
+}
+
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Check")]
+pub(super) struct CheckArguments {
+    /// Only netdevs whose whole name matches, instead of --device.include
+    #[arg(long = "device", value_name = "REGEX")]
+    pub(super) only_device: Option<String>,
+    #[arg(long = "format", value_name = "FORMAT", help = format!(
+        "Form of the report: table or json [default: {DEFAULT_REPORT_FORMAT}]"))]
+    pub(super) report_format: Option<String>,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -95,6 +116,9 @@ pub(super) struct DemoArguments {
     #[arg(long, value_name = "N", help = format!(
         "Simulated hosts, {} to {} [default: {DEFAULT_DEMO_HOSTS}]", DEMO_HOSTS.start(), DEMO_HOSTS.end()))]
     pub(super) hosts: Option<String>,
+    /// Also serve the switch, on the port after the last host
+    #[arg(long)]
+    pub(super) switch: bool,
     /// List the scenarios, then exit
     #[arg(long)]
     pub(super) list: bool,
@@ -110,6 +134,42 @@ pub(super) struct ReplayArguments {
     /// The recording
     #[arg(value_name = "FILE")]
     pub(super) recording: PathBuf,
+}
+
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Pair")]
+pub(super) struct PairArguments {
+    #[arg(long = "for", value_name = "DURATION", help = format!(
+        "How long to measure, {} to {} [default: {}]",
+        show(*PAIR_SPAN.start()), show(*PAIR_SPAN.end()), show(DEFAULT_PAIR_SPAN)))]
+    pub(super) span: Option<String>,
+    /// Check all links of this links file instead
+    #[arg(long = "pairs", value_name = "FILE")]
+    pub(super) pairs: Option<PathBuf>,
+    #[arg(long = "at-once", value_name = "N", help = format!(
+        "Links measured at the same time, {} to {} [default: {DEFAULT_AT_ONCE}]", AT_ONCE.start(), AT_ONCE.end()))]
+    pub(super) at_once: Option<String>,
+    /// A setting that may differ, such as mtu; may be repeated
+    #[arg(long = "ignore", value_name = "SETTING")]
+    pub(super) ignored: Vec<String>,
+    #[arg(long = "format", value_name = "FORMAT", help = format!(
+        "table or json [default: {DEFAULT_PAIR_FORMAT}]"))]
+    pub(super) report: Option<String>,
+    /// Use HTTPS where an end does not say http:// or https://
+    #[arg(long = "tls")]
+    pub(super) tls: bool,
+    /// Trust these certificate authorities (PEM) instead of the system's
+    #[arg(long = "ca-file", value_name = "FILE")]
+    pub(super) authorities: Option<PathBuf>,
+    /// User for basic auth
+    #[arg(long = "user", value_name = "NAME")]
+    pub(super) user: Option<String>,
+    /// File with the password for basic auth
+    #[arg(long = "password-file", value_name = "FILE")]
+    pub(super) password_file: Option<PathBuf>,
+    /// Both ends: `HOST[:PORT]/DEVICE`, with http:// or https:// before it if need be
+    #[arg(value_name = "END")]
+    pub(super) ends: Vec<String>,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -181,6 +241,17 @@ pub(super) struct DeviceFlags {
     #[arg(long = "path.procfs", value_name = "DIR", global = true, help = format!(
         "Where procfs is mounted [default: {DEFAULT_PROCFS}]"))]
     pub(super) procfs: Option<PathBuf>,
+    #[arg(long = "path.run", value_name = "DIR", global = true, help = format!(
+        "Where the host's /run is, for --links.lldp=networkd [default: {DEFAULT_RUN}]"))]
+    pub(super) run: Option<PathBuf>,
+}
+
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Policy")]
+pub(super) struct PolicyFlags {
+    /// YAML file with what is wanted of lossless ports; without one the usual set-up of RoCE
+    #[arg(long = "policy.file", alias = "policy", value_name = "FILE", global = true)]
+    pub(super) policy_file: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -233,6 +304,20 @@ pub(super) struct StormFlags {
         "Quiet time that ends a storm, {} to {} [default: {}]",
         show(*STORM_TIME.start()), show(*STORM_TIME.end()), show(DEFAULT_STORM.recovery)))]
     pub(super) recovery: Option<String>,
+}
+
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Links")]
+pub(super) struct LinksFlags {
+    /// YAML file that says which ports are connected
+    #[arg(long = "links.file", value_name = "FILE", global = true)]
+    pub(super) file: Option<PathBuf>,
+    /// This host's name in the links file [default: the kernel's host name]
+    #[arg(long = "links.host", value_name = "NAME", global = true)]
+    pub(super) host: Option<String>,
+    /// Also learn peers from LLDP: networkd (its files) or lldpd (runs lldpcli); may be repeated
+    #[arg(long = "links.lldp", value_name = "SOURCE", global = true)]
+    pub(super) lldp: Vec<String>,
 }
 
 #[derive(Clone, Debug, Args)]

@@ -5,12 +5,12 @@
 
 use std::path::Path;
 
-use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeOwned, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, de};
 use serde_saphyr::Spanned;
 
 use super::errors::{Place, Problem};
-use super::yaml::{from_yaml, read_text};
+use super::yaml::{Bounds, from_yaml, read_text};
 
 /// A scalar as written, with its line.
 pub(super) type Text = Spanned<String>;
@@ -26,6 +26,11 @@ enum OneOrMany {
 }
 
 impl Texts {
+    /// Whether it is one scalar rather than a list.
+    pub(super) const fn is_one(&self) -> bool {
+        matches!(self.0.value, OneOrMany::One(_))
+    }
+
     /// The scalars with their lines.
     pub(super) fn with_lines(&self) -> Vec<(&str, u64)> {
         match &self.0.value {
@@ -83,7 +88,7 @@ macro_rules! mapping {
         }
 
         impl $name {
-            fn unknown_below(&self, section: &str) -> Vec<UnknownKey> {
+            pub(super) fn unknown_below(&self, section: &str) -> Vec<UnknownKey> {
                 let unknown = self.unknown.iter().map(|key| UnknownKey {
                     key: format!("{section}{}", key.value),
                     line: key.referenced.line(),
@@ -125,13 +130,17 @@ macro_rules! mapping {
     };
 }
 
+pub(super) use mapping;
+
 mapping! {
     /// The whole file: one mapping per section.
     Sections {
         catalogue: Catalogue,
         device: Device,
+        links: Links,
         log: Log,
         path: Paths,
+        policy: PolicyFile,
         raw: Raw,
         sampler: Sampler,
         storm: Storm,
@@ -151,7 +160,7 @@ mapping! {
 
 mapping! {
     /// `path:`
-    Paths { sysfs: Option<Text>, procfs: Option<Text>, }
+    Paths { sysfs: Option<Text>, procfs: Option<Text>, run: Option<Text>, }
 }
 
 mapping! {
@@ -181,8 +190,18 @@ mapping! {
 }
 
 mapping! {
+    /// `policy:`
+    PolicyFile { file: Option<Text>, }
+}
+
+mapping! {
     /// `raw:`
     Raw { include: Option<Text>, max: Option<Text>, }
+}
+
+mapping! {
+    /// `links:`
+    Links { file: Option<Text>, host: Option<Text>, lldp: Option<Texts>, }
 }
 
 mapping! {
@@ -191,10 +210,10 @@ mapping! {
 }
 
 /// A key that its mapping does not know.
-struct UnknownKey {
-    key: String,
-    line: u64,
-    known: &'static [&'static str],
+pub(super) struct UnknownKey {
+    pub(super) key: String,
+    pub(super) line: u64,
+    pub(super) known: &'static [&'static str],
 }
 
 impl Sections {
@@ -203,8 +222,10 @@ impl Sections {
         let mut found = self.unknown_below("");
         found.extend(self.catalogue.unknown_below("catalogue."));
         found.extend(self.device.unknown_below("device."));
+        found.extend(self.links.unknown_below("links."));
         found.extend(self.log.unknown_below("log."));
         found.extend(self.path.unknown_below("path."));
+        found.extend(self.policy.unknown_below("policy."));
         found.extend(self.raw.unknown_below("raw."));
         found.extend(self.sampler.unknown_below("sampler."));
         found.extend(self.storm.unknown_below("storm."));
@@ -217,27 +238,48 @@ impl Sections {
 /// Reads the file. What could be understood is returned beside the faults of form, so that its values are
 /// checked as well.
 pub(super) fn read(path: &Path) -> (Sections, Vec<Problem>) {
-    let fault = |line: u64, key: String, message: String| Problem {
-        place: Place::Line { file: path.to_owned(), line, key },
-        value: None,
-        message,
-    };
-    let text = match read_text(path) {
-        Ok(text) => text,
-        Err(error) => {
-            return (Sections::default(), vec![fault(0, String::new(), error.to_string())]);
-        }
-    };
-    match from_yaml::<Option<Sections>>(&text) {
+    read_as(path, Sections::unknown_keys)
+}
+
+/// Reads a file of any mapping, whose unknown keys `unknown_keys` lists.
+pub(super) fn read_as<T: Default + DeserializeOwned>(
+    path: &Path,
+    unknown_keys: impl FnOnce(&T) -> Vec<UnknownKey>,
+) -> (T, Vec<Problem>) {
+    match load::<T>(path, Bounds::SETTINGS) {
         Ok(sections) => {
-            let sections = sections.unwrap_or_default();
-            let problems =
-                sections.unknown_keys().into_iter().map(|UnknownKey { key, line, known }| {
-                    fault(line, key, format!("unknown key; known here: {}", known.join(", ")))
-                });
-            let problems = problems.collect();
+            let unknown = unknown_keys(&sections).into_iter().map(|key| key.problem(path));
+            let problems = unknown.collect();
             (sections, problems)
         }
-        Err(error) => (Sections::default(), vec![fault(error.line, String::new(), error.message)]),
+        Err(problem) => (T::default(), vec![problem]),
     }
+}
+
+impl UnknownKey {
+    /// The fault in `path`.
+    pub(super) fn problem(self, path: &Path) -> Problem {
+        let Self { key, line, known } = self;
+        fault(path, line, key, format!("unknown key; known here: {}", known.join(", ")))
+    }
+}
+
+/// A fault of a file of settings.
+pub(super) fn fault(path: &Path, line: u64, key: String, message: String) -> Problem {
+    Problem { place: Place::Line { file: path.to_owned(), line, key }, value: None, message }
+}
+
+/// Reads a YAML file as `T`; an empty one is the default.
+///
+/// # Errors
+/// The one fault of form that ended the reading.
+pub(super) fn load<T: DeserializeOwned + Default>(
+    path: &Path,
+    bounds: Bounds,
+) -> Result<T, Problem> {
+    let text = read_text(path, bounds)
+        .map_err(|error| fault(path, 0, String::new(), error.to_string()))?;
+    from_yaml::<Option<T>>(&text, bounds)
+        .map(Option::unwrap_or_default)
+        .map_err(|error| fault(path, error.line, String::new(), error.message))
 }

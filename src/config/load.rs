@@ -5,22 +5,28 @@
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::address::{InvalidAddress, ListenAddress};
 use super::check::{Checker, Kind};
-use super::cli::{Cli, DecodeArguments, DemoArguments, RawCommand, ReplayArguments};
+use super::cli::{
+    CheckArguments, Cli, DecodeArguments, DemoArguments, RawCommand, ReplayArguments,
+};
 use super::errors::{Place, SettingsErrors};
 use super::file::{self, Sections};
 use super::settings::{
-    Command, DEFAULT_DECODE_TABLE, DEFAULT_DEMO_HOSTS, DEFAULT_DEMO_SEED, DEFAULT_INTERVAL,
-    DEFAULT_LOG_FORMAT, DEFAULT_LOG_LEVEL, DEFAULT_MAX_REQUESTS, DEFAULT_PORT, DEFAULT_PROCFS,
-    DEFAULT_RAW_MAX, DEFAULT_REPLAY_SPEED, DEFAULT_RTNL_BUDGET, DEFAULT_SYSFS,
-    DEFAULT_TELEMETRY_PATH, DEMO_HOSTS, DecodeInput, DecodeSettings, DecodeTable, DemoSettings,
-    INTERVAL, LogFormat, LogLevel, LogSettings, MAX_REQUESTS, RAW_MAX, REPLAY_SPEED, RTNL_BUDGET,
+    CheckSettings, Command, DEFAULT_DECODE_TABLE, DEFAULT_DEMO_HOSTS, DEFAULT_DEMO_SEED,
+    DEFAULT_INTERVAL, DEFAULT_LOG_FORMAT, DEFAULT_LOG_LEVEL, DEFAULT_MAX_REQUESTS, DEFAULT_PORT,
+    DEFAULT_PROCFS, DEFAULT_RAW_MAX, DEFAULT_REPLAY_SPEED, DEFAULT_REPORT_FORMAT,
+    DEFAULT_RTNL_BUDGET, DEFAULT_RUN, DEFAULT_SYSFS, DEFAULT_TELEMETRY_PATH, DEMO_HOSTS,
+    DecodeInput, DecodeSettings, DecodeTable, DemoSettings, INTERVAL, LinksSettings, LldpSource,
+    LogFormat, LogLevel, LogSettings, MAX_REQUESTS, RAW_MAX, REPLAY_SPEED, RTNL_BUDGET,
     RawSettings, ReplaySettings, SamplerSettings, Settings, WebSettings,
 };
-use super::{duration, storm, value};
+use super::{duration, links, pair, policy, storm, value};
+use crate::engine::checks::Policy;
 use crate::model::{DeviceFilter, NamespaceSelection};
+use crate::pair::ReportFormat;
 
 impl Settings {
     /// Checks flags and, if one is named, the settings file. Depends on nothing else and binds nothing, so that
@@ -32,15 +38,20 @@ impl Settings {
         let path = cli.config.config_file.as_deref();
         let (file, problems) = path.map(file::read).unwrap_or_default();
         let mut checker = Checker::new(path, problems);
-        let command = command(&mut checker, cli.command.as_ref());
+        let mut command = command(&mut checker, cli.command.as_ref());
         let record = record(&mut checker, cli, &command);
         let web = web(&mut checker, cli, &file);
+        if let Command::Pair(plan) = &mut command {
+            plan.access.path.clone_from(&web.telemetry_path);
+        }
         let sysfs = sysfs(&mut checker, cli, &file);
         let procfs = procfs(&mut checker, cli, &file);
         let devices = devices(&mut checker, cli, &file);
         let namespaces = namespaces(&mut checker, cli, &file);
         let sampler = sampler(&mut checker, cli, &file);
+        let policy = policy(&mut checker, cli, &file);
         let settings = Self {
+            policy: Arc::new(policy),
             command,
             check_only: cli.config.config_check,
             web,
@@ -50,6 +61,7 @@ impl Settings {
             namespaces,
             sampler,
             storm: storm::settings(&mut checker, &cli.storm, &file.storm, sampler.interval),
+            links: links(&mut checker, cli, &file),
             record,
             raw: raw(&mut checker, cli, &file),
             catalogue_file: catalogue_file(&mut checker, cli, &file),
@@ -64,10 +76,21 @@ fn command(checker: &mut Checker<'_>, raw: Option<&RawCommand>) -> Command {
     match raw {
         None => Command::Serve,
         Some(RawCommand::Once) => Command::Once,
+        Some(RawCommand::Check(arguments)) => Command::Check(check(checker, arguments)),
         Some(RawCommand::Demo(arguments)) => Command::Demo(demo(checker, arguments)),
         Some(RawCommand::Replay(arguments)) => Command::Replay(replay(checker, arguments)),
+        Some(RawCommand::Pair(arguments)) => {
+            Command::Pair(Box::new(pair::plan(checker, arguments)))
+        }
         Some(RawCommand::Decode(arguments)) => Command::Decode(decode(checker, arguments)),
     }
+}
+
+fn check(checker: &mut Checker<'_>, arguments: &CheckArguments) -> CheckSettings {
+    let format = checker.optional("format", arguments.report_format.as_deref(), None, |text| {
+        value::one_of(text, ReportFormat::ALL)
+    });
+    CheckSettings { format: format.unwrap_or(DEFAULT_REPORT_FORMAT) }
 }
 
 fn demo(checker: &mut Checker<'_>, arguments: &DemoArguments) -> DemoSettings {
@@ -81,6 +104,7 @@ fn demo(checker: &mut Checker<'_>, arguments: &DemoArguments) -> DemoSettings {
         scenario: arguments.scenario.clone(),
         seed: seed.unwrap_or(DEFAULT_DEMO_SEED),
         hosts: hosts.unwrap_or(DEFAULT_DEMO_HOSTS),
+        switch: arguments.switch,
         list: arguments.list,
     }
 }
@@ -173,13 +197,18 @@ fn procfs(checker: &mut Checker<'_>, cli: &Cli, file: &Sections) -> PathBuf {
 
 fn devices(checker: &mut Checker<'_>, cli: &Cli, file: &Sections) -> DeviceFilter {
     let (flags, keys) = (&cli.devices, &file.device);
+    let only = match &cli.command {
+        Some(RawCommand::Check(arguments)) => arguments.only_device.as_deref(),
+        _ => None,
+    };
+    let include = checker.optional(
+        "device.include",
+        flags.include.as_deref(),
+        keys.include.as_ref(),
+        value::pattern,
+    );
     DeviceFilter {
-        include: checker.optional(
-            "device.include",
-            flags.include.as_deref(),
-            keys.include.as_ref(),
-            value::pattern,
-        ),
+        include: checker.optional("device", only, None, value::pattern).or(include),
         exclude: checker.optional(
             "device.exclude",
             flags.exclude.as_deref(),
@@ -217,6 +246,26 @@ fn sampler(checker: &mut Checker<'_>, cli: &Cli, file: &Sections) -> SamplerSett
     }
 }
 
+fn links(checker: &mut Checker<'_>, cli: &Cli, file: &Sections) -> LinksSettings {
+    let (flags, keys) = (&cli.links, &file.links);
+    let path = checker.path("links.file", flags.file.as_ref(), keys.file.as_ref(), Kind::File);
+    let links = path.and_then(|path| match links::read(&path) {
+        Ok(links) => Some(Arc::new(links)),
+        Err(problems) => {
+            checker.add(problems);
+            None
+        }
+    });
+    let host =
+        checker.optional("links.host", flags.host.as_deref(), keys.host.as_ref(), value::host_name);
+    let lldp = checker.list("links.lldp", &flags.lldp, keys.lldp.as_ref(), |text| {
+        value::one_of(text, LldpSource::ALL)
+    });
+    let (flag, key) = (cli.devices.run.as_ref(), file.path.run.as_ref());
+    let run = checker.path("path.run", flag, key, Kind::Directory);
+    LinksSettings { links, host, lldp, run: run.unwrap_or_else(|| PathBuf::from(DEFAULT_RUN)) }
+}
+
 fn raw(checker: &mut Checker<'_>, cli: &Cli, file: &Sections) -> RawSettings {
     let (flags, keys) = (&cli.counters, &file.raw);
     let include = checker.optional(
@@ -234,6 +283,16 @@ fn raw(checker: &mut Checker<'_>, cli: &Cli, file: &Sections) -> RawSettings {
 fn catalogue_file(checker: &mut Checker<'_>, cli: &Cli, file: &Sections) -> Option<PathBuf> {
     let (flag, key) = (cli.counters.catalogue.as_ref(), file.catalogue.file.as_ref());
     checker.path("catalogue.file", flag, key, Kind::File)
+}
+
+fn policy(checker: &mut Checker<'_>, cli: &Cli, file: &Sections) -> Policy {
+    let (flag, key) = (cli.policy.policy_file.as_ref(), file.policy.file.as_ref());
+    let Some(path) = checker.path("policy.file", flag, key, Kind::File) else {
+        return Policy::default();
+    };
+    let (policy, problems) = policy::load(&path);
+    checker.add(problems);
+    policy
 }
 
 fn log(checker: &mut Checker<'_>, cli: &Cli, file: &Sections) -> LogSettings {

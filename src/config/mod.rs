@@ -11,17 +11,23 @@ mod cli;
 mod duration;
 mod errors;
 mod file;
+mod links;
 mod load;
+mod pair;
+mod policy;
 mod settings;
 mod storm;
 mod value;
 mod yaml;
 
+pub use crate::pair::ReportFormat;
 pub use address::{InvalidAddress, ListenAddress};
 pub use cli::{Cli, command, parse_from};
 pub use errors::{Place, Problem, SettingsErrors};
+pub use links::Links;
 pub use settings::{
-    Command, DEFAULT_PORT, DecodeInput, DecodeSettings, DecodeTable, DemoSettings, LogFormat,
-    LogLevel, LogSettings, RawSettings, ReplaySettings, SamplerSettings, Settings, WebSettings,
+    CheckSettings, Command, DEFAULT_PORT, DecodeInput, DecodeSettings, DecodeTable, DemoSettings,
+    LinksSettings, LldpSource, LogFormat, LogLevel, LogSettings, RawSettings, ReplaySettings,
+    SamplerSettings, Settings, WebSettings,
 };
-pub(crate) use yaml::{YamlError, from_yaml, read_text};
+pub(crate) use yaml::{Bounds, YamlError, from_yaml, read_text};

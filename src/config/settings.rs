@@ -7,13 +7,17 @@ use std::fmt;
 use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use regex::Regex;
 
 use super::address::ListenAddress;
+use super::links::Links;
 use crate::engine::StormSettings;
+use crate::engine::checks::Policy;
 use crate::model::{DeviceFilter, NamespaceSelection};
+use crate::pair::{Plan, ReportFormat};
 
 /// The TCP port of the exporter.
 pub const DEFAULT_PORT: u16 = 10479;
@@ -21,6 +25,7 @@ pub(super) const DEFAULT_TELEMETRY_PATH: &str = "/metrics";
 pub(super) const DEFAULT_MAX_REQUESTS: usize = 40;
 pub(super) const DEFAULT_SYSFS: &str = "/sys";
 pub(super) const DEFAULT_PROCFS: &str = "/proc";
+pub(super) const DEFAULT_RUN: &str = "/run";
 pub(super) const DEFAULT_INTERVAL: Duration = Duration::from_millis(10);
 pub(super) const DEFAULT_RTNL_BUDGET: f64 = 0.1;
 pub(super) const DEFAULT_RAW_MAX: usize = 100;
@@ -30,8 +35,16 @@ pub(super) const DEFAULT_DEMO_SEED: u64 = 1;
 pub(super) const DEFAULT_DEMO_HOSTS: u16 = 1;
 pub(super) const DEFAULT_REPLAY_SPEED: f64 = 1.0;
 pub(super) const DEFAULT_STORM: StormSettings = StormSettings::DEFAULT;
+pub(super) const DEFAULT_REPORT_FORMAT: ReportFormat = ReportFormat::Table;
 pub(super) const DEFAULT_DECODE_TABLE: DecodeTable = DecodeTable::Ethtool;
 
+pub(super) const DEFAULT_PAIR_SPAN: Duration = Duration::from_mins(1);
+pub(super) const DEFAULT_PAIR_FORMAT: ReportFormat = ReportFormat::Table;
+pub(super) const DEFAULT_AT_ONCE: usize = 16;
+
+pub(super) const PAIR_SPAN: RangeInclusive<Duration> =
+    Duration::from_secs(1)..=Duration::from_hours(1);
+pub(super) const AT_ONCE: RangeInclusive<usize> = 1..=256;
 pub(super) const MAX_REQUESTS: RangeInclusive<usize> = 0..=10_000;
 pub(super) const INTERVAL: RangeInclusive<Duration> =
     Duration::from_millis(1)..=Duration::from_secs(10);
@@ -70,12 +83,16 @@ pub struct Settings {
     pub sampler: SamplerSettings,
     /// What makes a storm.
     pub storm: StormSettings,
+    /// What is known of the other ends of links.
+    pub links: LinksSettings,
     /// Where raw readings are recorded; only when this machine or a simulated one is served.
     pub record: Option<PathBuf>,
     /// Which uncatalogued counters are passed on.
     pub raw: RawSettings,
     /// Counter names of further drivers.
     pub catalogue_file: Option<PathBuf>,
+    /// What is wanted of the ports.
+    pub policy: Arc<Policy>,
     /// The log.
     pub log: LogSettings,
 }
@@ -85,12 +102,16 @@ pub struct Settings {
 pub enum Command {
     /// Sample this host's NICs and serve their metrics.
     Serve,
+    /// Report how the ports are set up.
+    Check(CheckSettings),
     /// Serve simulated NICs.
     Demo(DemoSettings),
     /// Print one exposition of this host.
     Once,
     /// Serve a recording.
     Replay(ReplaySettings),
+    /// Compare both ends of links.
+    Pair(Box<Plan>),
     /// Explain a captured text of counters.
     Decode(DecodeSettings),
 }
@@ -104,8 +125,17 @@ pub struct DemoSettings {
     pub seed: u64,
     /// How many hosts are simulated.
     pub hosts: u16,
+    /// Whether the switch is served as well.
+    pub switch: bool,
     /// List the scenarios instead.
     pub list: bool,
+}
+
+/// How the set-up of the ports is reported. `--device` stands in the device filter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CheckSettings {
+    /// Its form.
+    pub format: ReportFormat,
 }
 
 /// A recording and how to serve it.
@@ -171,6 +201,19 @@ pub struct RawSettings {
     pub max: usize,
 }
 
+/// Where the knowledge of peers comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinksSettings {
+    /// The links file.
+    pub links: Option<Arc<Links>>,
+    /// This host's name in it; none for the kernel's host name.
+    pub host: Option<String>,
+    /// The LLDP agents that are asked; none unless the operator says so.
+    pub lldp: Vec<LldpSource>,
+    /// Root of the host's `/run`.
+    pub run: PathBuf,
+}
+
 /// The log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogSettings {
@@ -210,6 +253,16 @@ words! {
         Warn = "warn",
         /// What does not work.
         Error = "error",
+    }
+}
+
+words! {
+    /// An LLDP agent whose neighbours are read.
+    LldpSource {
+        /// The files of systemd-networkd.
+        Networkd = "networkd",
+        /// The program `lldpcli` of lldpd.
+        Lldpd = "lldpd",
     }
 }
 

@@ -97,6 +97,16 @@ pub(super) fn namespace(text: &str) -> Result<String, String> {
     }
 }
 
+/// A host's name as links files have it.
+pub(super) fn host_name(text: &str) -> Result<String, String> {
+    let fits = (1..=253).contains(&text.len()) && !text.contains('/');
+    if fits && !text.contains(|letter: char| letter.is_control() || letter.is_whitespace()) {
+        Ok(text.to_owned())
+    } else {
+        Err("must be a host's name, without slashes and spaces".to_owned())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

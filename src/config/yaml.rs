@@ -8,18 +8,29 @@ use std::path::Path;
 use serde::de::DeserializeOwned;
 use serde_saphyr::{MessageFormatter, Options, UserMessageFormatter};
 
-/// No settings file needs more, in bytes.
-const MAX_SIZE: u64 = 1 << 20;
+/// What a file may cost to read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    /// Size of the file, in bytes.
+    pub(crate) bytes: u64,
+    /// YAML nodes, of which each value is one.
+    pub(crate) nodes: usize,
+}
+
+impl Bounds {
+    /// Far above any real settings file and far below what hurts.
+    pub(crate) const SETTINGS: Self = Self { bytes: 1 << 20, nodes: 10_000 };
+}
 
 /// The text of a file of settings.
 ///
 /// # Errors
 /// Those of the system; also for a text that is too large or no UTF-8.
-pub(crate) fn read_text(path: &Path) -> io::Result<String> {
+pub(crate) fn read_text(path: &Path, bounds: Bounds) -> io::Result<String> {
     let mut bytes = Vec::new();
-    fs::File::open(path)?.take(MAX_SIZE + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MAX_SIZE {
-        return Err(io::Error::other(format!("larger than {MAX_SIZE} bytes")));
+    fs::File::open(path)?.take(bounds.bytes.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > bounds.bytes {
+        return Err(io::Error::other(format!("larger than {} bytes", bounds.bytes)));
     }
     String::from_utf8(bytes).map_err(|_| io::Error::other("not valid UTF-8"))
 }
@@ -37,19 +48,19 @@ pub(crate) struct YamlError {
 ///
 /// # Errors
 /// What is wrong with it.
-pub(crate) fn from_yaml<T: DeserializeOwned>(text: &str) -> Result<T, YamlError> {
-    serde_saphyr::from_str_with_options(text, options()).map_err(|error| YamlError {
+pub(crate) fn from_yaml<T: DeserializeOwned>(text: &str, bounds: Bounds) -> Result<T, YamlError> {
+    serde_saphyr::from_str_with_options(text, options(bounds.nodes)).map_err(|error| YamlError {
         line: error.location().map_or(0, |location| location.line()),
         message: UserMessageFormatter.format_message(error.without_snippet()).into_owned(),
     })
 }
 
-/// Bounds far above any real file and far below what hurts. Merge keys and tags have no use here.
-fn options() -> Options {
+/// Merge keys and tags have no use here.
+fn options(most_nodes: usize) -> Options {
     serde_saphyr::options! {
         budget: serde_saphyr::budget! {
-            max_events: 30_000,
-            max_nodes: 10_000,
+            max_events: most_nodes.saturating_mul(3),
+            max_nodes: most_nodes,
             max_depth: 16,
             max_aliases: 100,
             max_anchors: 100,

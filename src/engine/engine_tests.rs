@@ -367,6 +367,10 @@ fn c61_pause_on_a_priority_outside_the_mask_is_shown() {
     assert_eq!(shown(&nic), [3, 3, 5], "the direction that paused");
 }
 
+fn series_of(summary: &PauseSummary) -> Vec<(Priority, Direction)> {
+    summary.tracks.iter().map(|own| (own.priority, own.direction)).collect()
+}
+
 #[test]
 fn any_samples_keep_every_figure_in_its_range() {
     use proptest::prelude::*;
@@ -383,14 +387,14 @@ fn any_samples_keep_every_figure_in_its_range() {
         any::<bool>(),
     );
     let steps = prop::collection::vec(step, 1..60);
-    let freshness = prop_oneof![
-        Just(Freshness::Live),
-        Just(Freshness::Every(Duration::from_secs(1))),
-        Just(Freshness::Unknown)
-    ];
-    proptest!(|(steps in steps, freshness in freshness, accumulate: bool)| {
-        let mut nic = Nic::with(plan_of(Kind::Durations, &[3], freshness));
+    let every_second = Freshness::Every(Duration::from_secs(1));
+    let freshness =
+        prop_oneof![Just(Freshness::Live), Just(every_second), Just(Freshness::Unknown)];
+    let kind = prop_oneof![Just(Kind::Durations), Just(Kind::Frames), Just(Kind::FramesAndBytes)];
+    proptest!(|(steps in steps, freshness in freshness, kind in kind, accumulate: bool)| {
+        let mut nic = Nic::with(plan_of(kind, &[3], freshness));
         let mut before = (0, 0.0, 0);
+        let mut series = Vec::new();
         for (readings, nanos, up, speed, moved) in steps {
             for (value, reading) in nic.values.iter_mut().zip(readings) {
                 *value = match (*value, reading) {
@@ -402,9 +406,11 @@ fn any_samples_keep_every_figure_in_its_range() {
             }
             nic.link = LinkFacts { up, speed: speed.map(BitsPerSecond), ..LinkFacts::default() };
             if moved && !accumulate {
-                let priority = if nic.plan.counters[0].key.index == Index::Priority(Priority::ALL[3]) { 4 } else { 3 };
-                nic.plan = plan_of(Kind::Durations, &[priority], freshness);
+                let was_3 = nic.plan.counters[0].key.index == Index::Priority(Priority::ALL[3]);
+                let priority = if was_3 { 4 } else { 3 };
+                nic.plan = plan_of(kind, &[priority], freshness);
                 before = (0, 0.0, 0);
+                series.clear();
             }
             nic.sample(Duration::from_nanos(nanos));
             let summary = nic.summary();
@@ -414,6 +420,9 @@ fn any_samples_keep_every_figure_in_its_range() {
                 prop_assert!(own.frame_rate_peak.is_none_or(|rate| rate.is_finite() && rate >= 0.0));
                 prop_assert!(own.storm.seconds.is_finite() && own.burst_seconds.sum().is_finite());
             }
+            let shown = series_of(&summary);
+            prop_assert!(series.iter().all(|own| shown.contains(own)), "a series went away");
+            series = shown;
             for own in summary.asymmetry {
                 prop_assert!(own.is_none_or(|own| (-1.0..=1.0).contains(&own)));
             }

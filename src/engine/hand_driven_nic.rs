@@ -16,7 +16,7 @@ pub(super) const MS: Duration = Duration::from_millis(1);
 pub(super) const SPEED: BitsPerSecond = BitsPerSecond(100_000_000_000);
 
 /// Which counters a driver has for priority 3.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
     /// Durations, frames and bytes, as mlx5.
     Durations,

@@ -4,6 +4,7 @@
 //! reset, a gap, a link that is down; those spans are left out and counted by reason.
 
 mod asymmetry;
+pub mod checks;
 mod delta;
 mod pause;
 mod refresh;

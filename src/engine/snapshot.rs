@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::checks::CheckFigures;
 use crate::model::{DeviceFacts, Direction, Feed, Histogram, Monotonic, Plan, Priority, Reason};
 
 /// Upper bounds of the read time histogram, in seconds.
@@ -23,6 +24,8 @@ pub struct Snapshot {
     pub devices: Vec<DeviceFacts>,
     /// Figures per source and device, sorted by feed.
     pub feeds: Vec<FeedFigures>,
+    /// What the checks of the configuration gave; empty where none was made.
+    pub checks: Arc<CheckFigures>,
 }
 
 /// Figures of one source of one device.
@@ -187,7 +190,7 @@ pub struct SamplingFigures {
     pub samples: u64,
     /// Deadlines that passed without a read.
     pub missed: u64,
-    /// Failed reads and unreadable counters, by [`Reason::position`].
+    /// Failed reads, and counters that became unreadable,, by [`Reason::position`].
     pub errors: [u64; Reason::ALL.len()],
     /// Time per read, in seconds.
     pub read_seconds: Histogram<8>,

@@ -35,7 +35,9 @@ labels! {
     Branch = "branch",
     /// Number of a packet buffer, buffer group or FIFO.
     Buffer = "buffer",
-    /// Full name of a metric.
+    /// Check of the configuration.
+    Check = "check",
+    /// Full name of a metric, or the name of a counter of a driver.
     Counter = "counter",
     /// Netdev; empty for an RDMA device without one.
     Device = "device",
@@ -65,6 +67,10 @@ labels! {
     Operation = "operation",
     /// PCI address.
     PciAddress = "pci_address",
+    /// Host or switch at the other end of a link.
+    Peer = "peer",
+    /// Port at the other end of a link.
+    PeerDevice = "peer_device",
     /// Wire that several functions can share; empty where the driver does not say.
     PhysicalPort = "physical_port",
     /// Port of the RDMA device; empty for counters of the whole RDMA device.
@@ -83,7 +89,11 @@ labels! {
     Rustc = "rustc",
     /// How bad an event is.
     Severity = "severity",
-    /// Kernel interface that was read.
+    /// Setting of a port.
+    Setting = "setting",
+    /// How a check ended.
+    Status = "status",
+    /// Kernel interface that was read; for a peer, who told of it.
     Source = "source",
     /// Machine that the build is for.
     Target = "target",

@@ -12,6 +12,7 @@ use super::families::FAMILIES;
 use super::family::{Family, Label, Origin, Split};
 use super::process::ProcessFigures;
 use super::series::{LabelValue, Series, Value};
+use super::standard_pause;
 use crate::engine::{FeedFigures, Snapshot};
 use crate::model::{CounterKey, Index, PlanCounter, Quantity, Unit};
 
@@ -50,6 +51,7 @@ pub(super) fn gather(scrape: &Scrape<'_>) -> Vec<Vec<Series>> {
     for feed in &scrape.snapshot.feeds {
         skipped.no_family += place_counters(feed, &mut table);
     }
+    standard_pause::place(scrape.snapshot, &mut table);
     for (family, series) in FAMILIES.iter().zip(&mut table) {
         match family.origin {
             Origin::Counter(..) | Origin::Skipped => {}
@@ -215,7 +217,12 @@ mod tests {
     }
 
     fn gather_feeds(feeds: Vec<FeedFigures>) -> Vec<Vec<Series>> {
-        let snapshot = Snapshot { taken_at: Monotonic::ZERO, devices: Vec::new(), feeds };
+        let snapshot = Snapshot {
+            taken_at: Monotonic::ZERO,
+            devices: Vec::new(),
+            feeds,
+            checks: Arc::default(),
+        };
         gather(&Scrape { snapshot: &snapshot, build: &BUILD, process: None })
     }
 

@@ -12,6 +12,7 @@ mod format;
 mod gather;
 mod process;
 mod series;
+mod standard_pause;
 
 use std::fmt;
 

@@ -82,6 +82,18 @@ pub struct LinkPause {
     pub tx: bool,
 }
 
+/// The pause frames of the MAC by the kernel's standard statistics (IEEE 802.3 `aPAUSEMACCtrlFrames*`), which are
+/// in no `ethtool -S` name of some drivers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StandardPause {
+    /// Frames received, where counted.
+    pub rx_frames: Option<u64>,
+    /// Frames sent, where counted.
+    pub tx_frames: Option<u64>,
+    /// Whether the driver is known to count 802.3x alone. Otherwise PFC frames may be among them.
+    pub link_only: bool,
+}
+
 /// What was read of a port's set-up. A part that could not be read is absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PortSettings {
@@ -97,4 +109,6 @@ pub struct PortSettings {
     pub statistics_period: Option<Duration>,
     /// Largest packet of the netdev, in bytes.
     pub mtu_bytes: Option<u32>,
+    /// Pause frames since the driver began to count, as old as the rest of what is here.
+    pub standard_pause: Option<StandardPause>,
 }

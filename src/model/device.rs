@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{PortSettings, Priority};
+use super::{LinkPeer, PortDetails, PortSettings, Priority};
 
 /// Link speed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -69,6 +69,17 @@ pub struct RdmaPort {
     pub link_layer: Option<LinkLayer>,
     /// Kinds of GIDs in its table, each once.
     pub gid_types: Vec<GidType>,
+    /// Counters that can be switched on and off, in the driver's order; empty where nothing can be asked.
+    pub optional_counters: Vec<OptionalCounter>,
+}
+
+/// An RDMA counter that the driver counts only after an operator switched it on.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct OptionalCounter {
+    /// Its name, as the driver gives it.
+    pub name: String,
+    /// Whether it is on.
+    pub enabled: bool,
 }
 
 /// Kind of a GID, which decides how RoCE packets look on the wire.
@@ -137,6 +148,10 @@ pub struct DeviceFacts {
     pub physical_port: String,
     /// How it is set up.
     pub settings: PortSettings,
+    /// What few drivers say beyond that.
+    pub details: PortDetails,
+    /// The other end of its link, where somebody says.
+    pub peer: Option<LinkPeer>,
 }
 
 impl DeviceFacts {

@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 
 use super::settings::{RecordedGid, RecordedRole, RecordedSettings};
 use crate::model::{
-    BitsPerSecond, DeviceFacts, Feed, GidType, LinkFacts, LinkLayer, Monotonic, Priority, RdmaPort,
-    Reason, SourceKind, saturating_nanos,
+    BitsPerSecond, DeviceFacts, Feed, GidType, LinkFacts, LinkLayer, Monotonic, OptionalCounter,
+    PortDetails, Priority, RdmaPort, Reason, SourceKind, saturating_nanos,
 };
 
 /// A choice of the model with its place in the format: the order of the variants is the format's, and one that the
@@ -58,6 +58,8 @@ pub(super) const MAX_DEVICES: usize = 4096;
 pub(super) const MAX_PORTS: usize = 256;
 /// There are two kinds of GIDs.
 const MAX_GID_TYPES: usize = 2;
+/// Most counters of a port that can be switched on and off. A reply of the kernel has room for some 75.
+const MAX_OPTIONAL_COUNTERS: usize = 256;
 
 /// When and by what a recording was begun.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -187,7 +189,7 @@ impl From<RecordedLink> for LinkFacts {
     }
 }
 
-/// [`DeviceFacts`].
+/// [`DeviceFacts`] without their details, which no sample is judged by.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct RecordedDevice {
     device: String,
@@ -232,6 +234,8 @@ impl From<RecordedDevice> for DeviceFacts {
             driver: device.driver,
             firmware: device.firmware,
             pci_address: device.pci_address,
+            // Not recorded: who is at the other end is no reading of this host.
+            peer: None,
             master: device.master,
             rdma_ports: device.rdma_ports.into_iter().map(RdmaPort::from).collect(),
             link: device.link.into(),
@@ -239,6 +243,7 @@ impl From<RecordedDevice> for DeviceFacts {
             role: device.role.into(),
             physical_port: device.physical_port,
             settings: device.settings.into(),
+            details: PortDetails::default(),
         }
     }
 }
@@ -252,15 +257,20 @@ pub(super) struct RecordedPort {
     link_layer: Option<String>,
     #[serde(deserialize_with = "at_most::<_, _, MAX_GID_TYPES>")]
     gid_types: Vec<RecordedGid>,
+    /// Name, and whether it is on.
+    #[serde(deserialize_with = "at_most::<_, _, MAX_OPTIONAL_COUNTERS>")]
+    optional_counters: Vec<(String, bool)>,
 }
 
 impl From<&RdmaPort> for RecordedPort {
     fn from(port: &RdmaPort) -> Self {
+        let optional = port.optional_counters.iter().take(MAX_OPTIONAL_COUNTERS);
         Self {
             rdma_device: port.rdma_device.to_string(),
             port: port.port,
             link_layer: port.link_layer.as_ref().map(|layer| layer.as_str().to_owned()),
             gid_types: port.gid_types.iter().take(MAX_GID_TYPES).map(|own| (*own).into()).collect(),
+            optional_counters: optional.map(|own| (own.name.clone(), own.enabled)).collect(),
         }
     }
 }
@@ -272,11 +282,13 @@ impl From<RecordedPort> for RdmaPort {
             let found = known.into_iter().find(|layer| layer.as_str() == text);
             found.unwrap_or(LinkLayer::Other(text))
         };
+        let optional = |(name, enabled)| OptionalCounter { name, enabled };
         Self {
             rdma_device: port.rdma_device.into(),
             port: port.port,
             link_layer: port.link_layer.map(layer),
             gid_types: port.gid_types.into_iter().map(GidType::from).collect(),
+            optional_counters: port.optional_counters.into_iter().map(optional).collect(),
         }
     }
 }
@@ -393,6 +405,10 @@ mod tests {
                 port: 1,
                 link_layer: Some(layer),
                 gid_types: vec![GidType::V2],
+                optional_counters: vec![OptionalCounter {
+                    name: "cc_rx_cnp_pkts".to_owned(),
+                    enabled: true,
+                }],
             };
             assert_eq!(RdmaPort::from(RecordedPort::from(&port)), port);
         }

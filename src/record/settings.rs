@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::format::{at_most, recorded};
 use crate::model::{
-    Buffers, Dcb, Ets, GidType, LinkPause, Pfc, PortRole, PortSettings, Priority, Trust,
-    saturating_nanos,
+    Buffers, Dcb, Ets, GidType, LinkPause, Pfc, PortRole, PortSettings, Priority, StandardPause,
+    Trust, saturating_nanos,
 };
 
 const EIGHT: usize = Priority::COUNT;
@@ -41,6 +41,8 @@ pub(super) struct RecordedSettings {
     /// Nanoseconds.
     statistics_period: Option<u64>,
     mtu_bytes: Option<u32>,
+    /// Received and sent, and whether 802.3x alone.
+    standard_pause: Option<(Option<u64>, Option<u64>, bool)>,
 }
 
 /// [`Dcb`].
@@ -96,6 +98,9 @@ impl From<&PortSettings> for RecordedSettings {
             stall_prevention: settings.stall_prevention.map(saturating_nanos),
             statistics_period: settings.statistics_period.map(saturating_nanos),
             mtu_bytes: settings.mtu_bytes,
+            standard_pause: settings
+                .standard_pause
+                .map(|own| (own.rx_frames, own.tx_frames, own.link_only)),
         }
     }
 }
@@ -110,6 +115,9 @@ impl From<RecordedSettings> for PortSettings {
             stall_prevention: settings.stall_prevention.map(Duration::from_nanos),
             statistics_period: settings.statistics_period.map(Duration::from_nanos),
             mtu_bytes: settings.mtu_bytes,
+            standard_pause: settings.standard_pause.map(|(rx_frames, tx_frames, link_only)| {
+                StandardPause { rx_frames, tx_frames, link_only }
+            }),
         }
     }
 }

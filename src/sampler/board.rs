@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
+use crate::engine::checks::{CheckFigures, CheckWatch, Policy, SamplingWanted};
 use crate::engine::{
     CounterFigures, FeedEngine, FeedFigures, PauseSummary, SamplingFigures, Snapshot,
 };
@@ -105,6 +106,9 @@ pub struct Board {
     slots: RwLock<BTreeMap<Feed, Arc<Slot>>>,
     devices: RwLock<Vec<DeviceFacts>>,
     looked: AtomicBool,
+    policy: Mutex<Option<(Arc<Policy>, SamplingWanted)>>,
+    watch: Mutex<CheckWatch>,
+    checks: Mutex<Arc<CheckFigures>>,
 }
 
 impl Board {
@@ -147,7 +151,24 @@ impl Board {
         };
         let feeds = slots.iter().map(|slot| slot.figures_at(now)).collect();
         let devices = self.devices.read().unwrap_or_else(PoisonError::into_inner).clone();
-        Snapshot { taken_at: now, devices, feeds }
+        let checks = Arc::clone(&self.checks.lock().unwrap_or_else(PoisonError::into_inner));
+        Snapshot { taken_at: now, devices, feeds, checks }
+    }
+
+    /// From now on ports are judged by this policy.
+    pub fn set_policy(&self, policy: Arc<Policy>, sampling: SamplingWanted) {
+        let mut own = self.policy.lock().unwrap_or_else(PoisonError::into_inner);
+        *own = Some((policy, sampling));
+    }
+
+    /// Judges all ports as they are now, if there is a policy.
+    pub fn check(&self, now: Monotonic) {
+        let policy = self.policy.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let Some((policy, sampling)) = policy else { return };
+        let Snapshot { devices, feeds, .. } = self.snapshot(now);
+        let mut watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
+        let figures = Arc::new(watch.look(&policy, sampling, now, &devices, &feeds));
+        *self.checks.lock().unwrap_or_else(PoisonError::into_inner) = figures;
     }
 
     /// Whether the host was looked at and each feed was read, or failed to be read, at least once.

@@ -27,6 +27,8 @@ const STOP_PATIENCE: Duration = Duration::from_millis(500);
 
 /// How often the host is looked at where it tells of changes by itself.
 const SLOW_LOOK: Duration = Duration::from_mins(1);
+/// How often ports are judged while nothing changes: counters go on.
+const CHECK_PERIOD: Duration = Duration::from_secs(10);
 /// Changes come in groups; what follows within this time is looked at together.
 const SETTLING: Duration = Duration::from_millis(20);
 
@@ -134,16 +136,30 @@ impl Supervisor {
                 recorder.devices(monotonic_now(), &found.devices);
             }
             self.board.set_devices(found.devices);
-            match wakes.recv_timeout(period) {
-                Err(RecvTimeoutError::Disconnected) => break,
-                Err(RecvTimeoutError::Timeout) => {}
-                Ok(()) => {
-                    std::thread::sleep(SETTLING);
-                    while wakes.try_recv().is_ok() {}
-                }
+            if !self.wait(wakes, period) {
+                break;
             }
         }
         self.stop_all();
+    }
+
+    /// Judges the ports until it is time to look again; false where nobody can ask for a look any more.
+    fn wait(&self, wakes: &Receiver<()>, period: Duration) -> bool {
+        let began = Instant::now();
+        loop {
+            self.board.check(monotonic_now());
+            let left = period.saturating_sub(began.elapsed());
+            match wakes.recv_timeout(left.min(CHECK_PERIOD)) {
+                Err(RecvTimeoutError::Disconnected) => return false,
+                Err(RecvTimeoutError::Timeout) if left > CHECK_PERIOD => {}
+                Err(RecvTimeoutError::Timeout) => return true,
+                Ok(()) => {
+                    std::thread::sleep(SETTLING);
+                    while wakes.try_recv().is_ok() {}
+                    return true;
+                }
+            }
+        }
     }
 
     fn reconcile(&mut self, found: &Discovery) {

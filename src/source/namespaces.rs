@@ -160,7 +160,12 @@ impl Host for NamespacesHost {
     }
 
     fn names_epoch(&self, feed: &Feed) -> Arc<AtomicU64> {
-        self.own.names_epoch(feed)
+        let inside = feed.device.split_once(SEPARATOR).and_then(|(name, device)| {
+            let namespace = self.others().get(name).cloned()?;
+            let inner = Feed { device: device.into(), ..feed.clone() };
+            Some(namespace.machine.names_epoch(&inner))
+        });
+        inside.unwrap_or_else(|| self.own.names_epoch(feed))
     }
 
     fn watch(&self, on_change: OnChange) -> Option<Watch> {

@@ -22,6 +22,7 @@ const PORT_COUNTERS_PERIOD: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct RdmaNetlink {
     socket: RdmaSocket,
+    index: u32,
     request: RequestBody,
     /// Names of the statistics, in the driver's order.
     names: Vec<String>,
@@ -49,12 +50,28 @@ impl RdmaNetlink {
         }
         Ok(Self {
             socket,
+            index,
             request: statistics_request(index, port),
             names: Vec::new(),
             port_counters: PortCounters::new(sysfs, &port_directory(rdma_device, Some(port))),
             kept: Vec::new(),
             kept_at: None,
         })
+    }
+
+    /// The kernel says `EINVAL` of a device that went, and also whatever errno a driver gave that could not read
+    /// its counters (`drivers/infiniband/core/nldev.c`: `stat_get_doit_default_counter`). An index is never given
+    /// again, so the list of devices tells the two apart.
+    fn refused(&mut self, error: &NetlinkError) -> SourceError {
+        let is_there = |socket: &mut RdmaSocket, index| {
+            socket.devices().map(|devices| devices.iter().any(|device| device.index == index))
+        };
+        match error.errno() {
+            Errno::INVAL if is_there(&mut self.socket, self.index) == Ok(false) => {
+                SourceError::Kernel { call: "STAT_GET".to_owned(), errno: Errno::NODEV }
+            }
+            _ => of("STAT_GET", error),
+        }
     }
 
     fn read_port_counters(&mut self, wanted: &[u32], first: u32) {
@@ -74,9 +91,11 @@ impl RdmaNetlink {
 impl CounterSet for RdmaNetlink {
     fn names(&mut self) -> Result<Vec<String>, SourceError> {
         let mut names = Vec::new();
-        self.socket
-            .statistics(&self.request, &mut |name, _| names.push(name.to_owned()))
-            .map_err(|error| of("STAT_GET", &error))?;
+        let answer =
+            self.socket.statistics(&self.request, &mut |name, _| names.push(name.to_owned()));
+        if let Err(error) = answer {
+            return Err(self.refused(&error));
+        }
         self.names.clone_from(&names);
         names.extend(self.port_counters.names()?);
         self.kept_at = None;
@@ -97,7 +116,9 @@ impl CounterSet for RdmaNetlink {
             }
             position += 1;
         });
-        answer.map_err(|error| of("STAT_GET", &error))?;
+        if let Err(error) = answer {
+            return Err(self.refused(&error));
+        }
         if changed || position != statistics {
             return Err(SourceError::NamesChanged);
         }
@@ -112,10 +133,5 @@ impl CounterSet for RdmaNetlink {
 }
 
 fn of(call: &str, error: &NetlinkError) -> SourceError {
-    // The index of a device that went is never given again: the kernel then says EINVAL.
-    let errno = match error.errno() {
-        Errno::INVAL => Errno::NODEV,
-        errno => errno,
-    };
-    SourceError::Kernel { call: call.to_owned(), errno }
+    SourceError::Kernel { call: call.to_owned(), errno: error.errno() }
 }

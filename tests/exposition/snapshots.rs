@@ -91,6 +91,7 @@ pub fn rdma_port(rdma_device: &str, port: u32) -> RdmaPort {
         port,
         link_layer: Some(LinkLayer::Ethernet),
         gid_types: Vec::new(),
+        optional_counters: Vec::new(),
     }
 }
 
@@ -108,7 +109,8 @@ pub fn device(name: &str, rdma_ports: Vec<RdmaPort>) -> DeviceFacts {
 }
 
 pub fn snapshot(devices: Vec<DeviceFacts>, feeds: Vec<FeedFigures>) -> Snapshot {
-    Snapshot { taken_at: Monotonic::from_nanos(10_000_000_000), devices, feeds }
+    let checks = Arc::default();
+    Snapshot { taken_at: Monotonic::from_nanos(10_000_000_000), devices, feeds, checks }
 }
 
 /// One mlx5 port with RDMA, and one plain netdev that could never be read.

@@ -49,6 +49,26 @@ fn ice_counts_a_traffic_class_in_unison() {
 }
 
 #[test]
+fn c20_the_counters_of_both_ends_show_which_loop_is_open() {
+    let shown = |scenario: &str| {
+        let bench = Bench::new(scenario, 11);
+        bench.set(6 * SECOND);
+        let held = bench.reader(MLX5, SourceKind::Ethtool).read("rx_prio3_pause_duration");
+        let handled = bench.reader(MLX5, SourceKind::RdmaSysfs).read("rp_cnp_handled");
+        let mut receiver = bench.reader(PEER, SourceKind::RdmaSysfs);
+        let marked = receiver.read("np_ecn_marked_roce_packets");
+        (held, [handled, receiver.read("np_cnp_sent"), marked].map(|count| count > 100))
+    };
+    let (closed, all) = shown("incast");
+    assert_eq!(all, [true; 3], "handled, sent, marked");
+    for (scenario, expected) in [("ecn-off", [false; 3]), ("cnp-lost", [false, true, true])] {
+        let (held, counted) = shown(scenario);
+        assert_eq!(counted, expected, "{scenario}: handled, sent, marked");
+        assert!(held > 5 * closed, "{scenario}: pause does all the work: {held}, {closed}");
+    }
+}
+
+#[test]
 fn bnxt_is_a_staircase_of_one_second() {
     let bench = Bench::new("straggler", 4);
     let mut reader = bench.reader(BNXT, SourceKind::Ethtool);

@@ -162,11 +162,12 @@ pub fn readable_by_all(directory: &Path) {
     fs::set_permissions(directory, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// A copy of the program where any user can run it.
+/// A copy of the program where any user can run it. Another process makes it: a test that forks while this one has the
+/// copy open for writing would keep it busy.
 pub fn copy_of_the_program(directory: &Path) -> PathBuf {
     readable_by_all(directory);
     let copy = directory.join("roce_exporter");
-    fs::copy(PROGRAM, &copy).unwrap();
+    assert!(Command::new("cp").arg(PROGRAM).arg(&copy).status().unwrap().success());
     readable_by_all(&copy);
     copy
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -55,10 +56,15 @@ pub struct Exporter {
 
 impl Exporter {
     pub fn start(arguments: &[&str]) -> Self {
+        Self::start_at("127.0.0.1:0", arguments)
+    }
+
+    /// The program on this address; simulated hosts after the first listen on the ports that follow.
+    pub fn start_at(address: &str, arguments: &[&str]) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let log = directory.path().join("log");
         let process = Command::new(env!("CARGO_BIN_EXE_roce_exporter"))
-            .args(["--web.listen-address", "127.0.0.1:0"])
+            .args(["--web.listen-address", address])
             .args(arguments)
             .stderr(File::create(&log).unwrap())
             .spawn()
@@ -88,7 +94,7 @@ impl Exporter {
     }
 }
 
-/// A Prometheus that scrapes one address each second.
+/// A Prometheus, as a rule one that scrapes one address each second.
 pub struct Prometheus {
     address: SocketAddr,
     _process: Running,
@@ -97,18 +103,34 @@ pub struct Prometheus {
 
 impl Prometheus {
     pub fn start(target: SocketAddr) -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let configuration = directory.path().join("prometheus.yml");
         let text = format!(
             "global: {{scrape_interval: 1s, scrape_timeout: 1s}}\n\
              scrape_configs: [{{job_name: roce, static_configs: [{{targets: ['{target}']}}]}}]\n"
         );
+        Self::configured(&text, &[])
+    }
+
+    /// One with this configuration, which may name these files beside it.
+    pub fn configured(text: &str, files: &[(&str, String)]) -> Self {
+        Self::configured_with(text, files, |_| ())
+    }
+
+    /// The same, with blocks that `fill` puts into its storage first.
+    pub fn configured_with(text: &str, files: &[(&str, String)], fill: impl Fn(&Path)) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let storage = directory.path().join("data");
+        fs::create_dir(&storage).unwrap();
+        fill(&storage);
+        for (name, content) in files {
+            fs::write(directory.path().join(name), content).unwrap();
+        }
+        let configuration = directory.path().join("prometheus.yml");
         fs::write(&configuration, text).unwrap();
         // Prometheus does not tell which port it got, so it gets one that was free a moment ago.
         let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let process = Command::new("prometheus")
             .arg(format!("--config.file={}", configuration.display()))
-            .arg(format!("--storage.tsdb.path={}", directory.path().join("data").display()))
+            .arg(format!("--storage.tsdb.path={}", storage.display()))
             .arg(format!("--web.listen-address={address}"))
             .arg("--log.level=error")
             .stdout(Stdio::null())
@@ -120,6 +142,11 @@ impl Prometheus {
             (get(address, "/-/ready").status == 200).then_some(())
         });
         Self { address, _process: process, _directory: directory }
+    }
+
+    /// Where it listens.
+    pub const fn address(&self) -> SocketAddr {
+        self.address
     }
 
     /// The data of an answer of its API.

@@ -11,8 +11,8 @@ use roce_exporter::engine::{Circumstances, FeedEngine, Snapshot, StormSettings};
 use roce_exporter::export::{BuildInfo, Format, encode};
 use roce_exporter::model::{
     BitsPerSecond, Buffers, Dcb, DeviceFacts, Ets, Feed, GidType, LinkFacts, LinkLayer, LinkPause,
-    Monotonic, Pfc, Plan, PortRole, PortSettings, Priority, RdmaPort, Reading, Reason, Sample,
-    SourceKind, Trust,
+    Monotonic, OptionalCounter, Pfc, Plan, PortDetails, PortRole, PortSettings, Priority, RdmaPort,
+    Reading, Reason, Sample, SourceKind, StandardPause, Trust,
 };
 use roce_exporter::record::{FeedRecorder, Recorder, Start, Taken};
 use roce_exporter::sampler::{Board, Slot, Tally};
@@ -69,6 +69,10 @@ pub fn facts(device: &str) -> DeviceFacts {
             port: 1,
             link_layer: Some(LinkLayer::Ethernet),
             gid_types: vec![GidType::V1, GidType::V2],
+            optional_counters: vec![OptionalCounter {
+                name: "cc_rx_cnp_pkts".to_owned(),
+                enabled: true,
+            }],
         }],
         link: LinkFacts {
             up: Some(true),
@@ -80,6 +84,8 @@ pub fn facts(device: &str) -> DeviceFacts {
         role: PortRole::VirtualFunction,
         physical_port: "b83f".to_owned(),
         settings: settings(),
+        details: PortDetails::default(),
+        peer: None,
     }
 }
 
@@ -115,6 +121,11 @@ fn settings() -> PortSettings {
         stall_prevention: Some(Duration::from_secs(8)),
         statistics_period: Some(Duration::from_millis(250)),
         mtu_bytes: Some(9_000),
+        standard_pause: Some(StandardPause {
+            rx_frames: Some(17),
+            tx_frames: None,
+            link_only: true,
+        }),
     }
 }
 

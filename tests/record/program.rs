@@ -192,3 +192,23 @@ fn record_writes_a_new_file_and_refuses_an_existing_one() {
         "{events:?}"
     );
 }
+
+#[test]
+fn what_was_recorded_before_a_kill_can_be_replayed() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("killed.roce");
+    let file = path.to_str().unwrap();
+    let mut program = Program::start(&["--record", file, "demo", "--hosts", "1"]);
+    program.metrics();
+    std::thread::sleep(Duration::from_secs(2));
+    program.child.kill().unwrap();
+    program.child.wait().unwrap();
+    let program = Program::start(&["replay", file, "--speed=1000"]);
+    let log = program.wait_for("the recording");
+    let log = if log.contains("ended") { log } else { program.wait_for("ended") };
+    let metrics = program.metrics();
+    let samples = r#"roce_sampler_samples_total{device="eth0",source="ethtool""#;
+    let count: f64 = value_of(&metrics, samples).parse().unwrap();
+    assert!(count >= 10.0, "{count} samples of some seconds; {log}");
+    assert_eq!(program.stop(), Some(0));
+}

@@ -46,8 +46,8 @@ pub(super) const ROWS: &[Family] = &[
         "Length of runs of samples with pausing, counted when a run ends. tx = sent by this port; rx = received"),
     Family::new(Kind::Gauge, "roce_pfc_asymmetry_ratio", &[Label::Device, Label::Priority],
         Origin::Scrape(asymmetry),
-        "(tx - rx) / (tx + rx) of paused time over the last 10 s. +1 = this port holds its peer; -1 = the peer holds this port; \
-         absent below 0.1 % of time paused"),
+        "(tx - rx) / (tx + rx) over the last 10 s, of paused time, or of XOFF frames where the driver gives no pause time. \
+         +1 = this port holds its peer; -1 = the peer holds this port; absent below 0.1 % of time paused"),
     of_track!(Gauge, "roce_pfc_storm_active",
         |own| Some(Value::Integer(own.storm.active.into())),
         "1 = in a storm: held shut for 200 ms or more without a break. tx = this port holds its peer; rx = the peer holds this port"),

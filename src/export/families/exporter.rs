@@ -10,7 +10,8 @@ use crate::engine::FeedFigures;
 use crate::export::family::{Kind, Origin};
 use crate::export::gather::{Scrape, feed_label, place_of};
 use crate::export::series::{LabelValue, Series, Value};
-use crate::model::Reason;
+use crate::export::standard_pause;
+use crate::model::{DeviceFacts, Reason};
 
 const FEED: &[Label] = &[Label::Device, Label::Source, Label::RdmaDevice, Label::Port];
 
@@ -59,7 +60,7 @@ pub(super) const ROWS: &[Family] = &[
     Family::new(Kind::Counter, "roce_source_errors",
         &[Label::Device, Label::Source, Label::Reason, Label::RdmaDevice, Label::Port],
         Origin::Scrape(source_errors),
-        "Failed reads and unreadable counters by reason; a reason that never occurred has no series"),
+        "Failed reads, and counters that became unreadable (once, not at each read), by reason; a reason that never occurred has no series"),
     of_feed(Kind::Counter, "roce_counter_resets",
         |feed, _| Some(Value::Integer(feed.counters.resets)),
         "Reads in which a counter had gone backwards, as after a driver reload"),
@@ -116,8 +117,11 @@ fn source_errors(family: &Family, scrape: &Scrape<'_>, series: &mut Vec<Series>)
 /// Two sources of one RDMA port answer together: what one of them has, the port has.
 fn supported_counters(family: &Family, scrape: &Scrape<'_>, series: &mut Vec<Series>) {
     let mut answers: BTreeMap<Vec<LabelValue>, bool> = BTreeMap::new();
+    let shown: Vec<_> = standard_pause::shown(scrape.snapshot).collect();
     for feed in &scrape.snapshot.feeds {
         let present = places_with_a_value(feed);
+        let of_device =
+            |facts: &DeviceFacts| !feed.feed.source.is_rdma() && facts.device == feed.feed.device;
         let asked = FAMILIES
             .iter()
             .enumerate()
@@ -127,7 +131,8 @@ fn supported_counters(family: &Family, scrape: &Scrape<'_>, series: &mut Vec<Ser
                 Label::Counter => LabelValue::copied(&asked.full_name()),
                 _ => feed_label(label, feed),
             });
-            *answers.entry(one.labels).or_default() |= present.contains(&place);
+            let standard = shown.iter().any(|(facts, own)| *own == place && of_device(facts));
+            *answers.entry(one.labels).or_default() |= standard || present.contains(&place);
         }
     }
     let answers = answers.into_iter();

@@ -17,7 +17,23 @@ pub(super) const ROWS: &[Family] = &[
         Origin::Scrape(device_role),
         "What a netdev is to the wire: physical, virtual_function, representor, bond or virtual. Functions with the same \
          physical_port share its counters: never add them"),
+    Family::new(Kind::Info, "roce_link_peer", &[Label::Device, Label::Peer, Label::PeerDevice, Label::Source],
+        Origin::Scrape(link_peer),
+        "The other end of the link: peer = host or switch, peer_device = its port; source = file, lldpd, networkd or \
+         simulation. Absent where nobody says"),
 ];
+
+fn link_peer(family: &Family, scrape: &Scrape<'_>, series: &mut Vec<Series>) {
+    for facts in scrape.snapshot.devices.iter().filter(|facts| !facts.device.is_empty()) {
+        let Some(peer) = &facts.peer else { continue };
+        series.push(family.series(Value::Fact, |label| match label {
+            Label::Peer => LabelValue::text(&peer.port.host),
+            Label::PeerDevice => LabelValue::text(&peer.port.device),
+            Label::Source => LabelValue::Fixed(peer.source.as_str()),
+            _ => LabelValue::text(&facts.device),
+        }));
+    }
+}
 
 fn device_role(family: &Family, scrape: &Scrape<'_>, series: &mut Vec<Series>) {
     let netdevs = scrape.snapshot.devices.iter().filter(|facts| !facts.device.is_empty());

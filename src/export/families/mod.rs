@@ -3,6 +3,7 @@
 //! To add a metric, add a row here and a line to `docs/metrics.md`; tests fail without either. A row of a
 //! driver's counter needs no code. Any other row names the function that fills it.
 
+mod checks;
 mod computed;
 mod exporter;
 mod inventory;
@@ -25,6 +26,7 @@ pub static FAMILIES: LazyLock<Vec<Family>> = LazyLock::new(|| {
         computed::ROWS,
         inventory::ROWS,
         settings::ROWS,
+        checks::ROWS,
         exporter::ROWS,
         process::ROWS,
     ]

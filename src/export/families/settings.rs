@@ -6,8 +6,8 @@ use crate::export::gather::Scrape;
 use crate::export::series::{LabelValue, Series, Value};
 use crate::model::{DeviceFacts, Direction, GidType, LinkFacts, Priority, RdmaPort, Trust};
 
-/// DSCPs whose priority is shown: RoCE's usual one and that of CNPs.
-const SHOWN_DSCPS: [u8; 2] = [26, 48];
+/// DSCPs whose priority is shown where no policy names any: RoCE's usual one and that of CNPs.
+const USUAL_DSCPS: [u8; 2] = [26, 48];
 
 const DEVICE_PRIORITY: &[Label] = &[Label::Device, Label::Priority];
 const RDMA_PORT: &[Label] = &[Label::Device, Label::RdmaDevice, Label::Port];
@@ -42,7 +42,10 @@ pub(super) const ROWS: &[Family] = &[
         "What decides a packet's priority: dscp or pcp; absent where the driver does not say"),
     Family::new(Kind::Gauge, "roce_dscp_priority", &[Label::Device, Label::Dscp],
         Origin::Scrape(dscp_priorities),
-        "Priority that this DSCP maps to, for the usual DSCPs of RoCE (26) and CNPs (48); absent where the map has no entry"),
+        "Priority that this DSCP maps to, for the DSCPs of the policy: usually those of RoCE (26) and CNPs (48); absent where the map has no entry"),
+    Family::new(Kind::Gauge, "roce_ecn_enabled", &[Label::Device, Label::Priority, Label::Role],
+        Origin::Scrape(ecn),
+        "1 = ECN is on for this priority: np = answers marks with CNPs (on mlx5 any priority turns on the whole port), rp = slows down on CNPs; only where the driver shows it"),
     Family::new(Kind::Gauge, "roce_mtu_bytes", &[Label::Device],
         Origin::Scrape(|family, scrape, series| of_netdevs(family, scrape, series, |facts| {
             facts.settings.mtu_bytes.map(|bytes| Value::Integer(bytes.into()))
@@ -54,6 +57,11 @@ pub(super) const ROWS: &[Family] = &[
     Family::new(Kind::Info, "roce_gid", &[Label::Device, Label::RdmaDevice, Label::Port, Label::Type],
         Origin::Scrape(gids),
         "Kinds of GIDs that the port has: v1 is not routed, v2 is"),
+    Family::new(Kind::Gauge, "roce_rdma_optional_counter_enabled",
+        &[Label::Device, Label::RdmaDevice, Label::Port, Label::Counter],
+        Origin::Scrape(optional_counters),
+        "1 = the driver counts this optional RDMA counter, 0 = an operator would have to switch it on (rdma statistic set); \
+         counter = its name in the driver. Absent where there are none or the kernel cannot be asked"),
     Family::new(Kind::Gauge, "roce_stall_prevention_seconds", &[Label::Device],
         Origin::Scrape(|family, scrape, series| of_netdevs(family, scrape, series, |facts| {
             facts.settings.stall_prevention.map(|time| Value::Real(time.as_secs_f64()))
@@ -121,9 +129,11 @@ fn trust(family: &Family, scrape: &Scrape<'_>, series: &mut Vec<Series>) {
 }
 
 fn dscp_priorities(family: &Family, scrape: &Scrape<'_>, series: &mut Vec<Series>) {
+    let named = &scrape.snapshot.checks.dscps;
+    let wanted = if named.is_empty() { &USUAL_DSCPS[..] } else { named };
     for facts in netdevs(scrape) {
         let map = facts.settings.dcb.as_ref().and_then(|dcb| dcb.dscp.as_ref());
-        let shown = map.into_iter().flatten().filter(|(dscp, _)| SHOWN_DSCPS.contains(dscp));
+        let shown = map.into_iter().flatten().filter(|(dscp, _)| wanted.contains(dscp));
         series.extend(shown.map(|(dscp, priority)| {
             let value = Value::Integer(priority.number().into());
             family.series(value, |label| match label {
@@ -131,6 +141,23 @@ fn dscp_priorities(family: &Family, scrape: &Scrape<'_>, series: &mut Vec<Series
                 _ => LabelValue::text(&facts.device),
             })
         }));
+    }
+}
+
+fn ecn(family: &Family, scrape: &Scrape<'_>, series: &mut Vec<Series>) {
+    for facts in netdevs(scrape) {
+        let ecn = facts.details.ecn;
+        for (role, mask) in [("np", ecn.notification_point), ("rp", ecn.reaction_point)] {
+            let Some(mask) = mask else { continue };
+            series.extend(Priority::ALL.into_iter().map(|priority| {
+                let value = Value::Integer(u64::from(mask >> priority.number() & 1));
+                family.series(value, |label| match label {
+                    Label::Priority => LabelValue::Number(priority.number().into()),
+                    Label::Role => LabelValue::Fixed(role),
+                    _ => LabelValue::text(&facts.device),
+                })
+            }));
+        }
     }
 }
 
@@ -154,6 +181,20 @@ fn gids(family: &Family, scrape: &Scrape<'_>, series: &mut Vec<Series>) {
                 };
                 family.series(Value::Fact, |label| match label {
                     Label::Type => LabelValue::Fixed(word),
+                    label => port_label(label, facts, port),
+                })
+            }));
+        }
+    }
+}
+
+fn optional_counters(family: &Family, scrape: &Scrape<'_>, series: &mut Vec<Series>) {
+    for facts in &scrape.snapshot.devices {
+        for port in &facts.rdma_ports {
+            series.extend(port.optional_counters.iter().map(|counter| {
+                let value = Value::Integer(counter.enabled.into());
+                family.series(value, |label| match label {
+                    Label::Counter => LabelValue::copied(&counter.name),
                     label => port_label(label, facts, port),
                 })
             }));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::config::{YamlError, from_yaml};
+use crate::config::{Bounds, YamlError, from_yaml};
 
 /// The whole file. A key that it does not have is refused, as by the exporter-toolkit.
 #[derive(Debug, Default, Deserialize)]
@@ -56,5 +56,5 @@ pub(super) struct RateSection {
 /// # Errors
 /// What is wrong with its form, with the line where there is one. Never quotes the text, which holds secrets.
 pub(super) fn parse(text: &str) -> Result<WebConfigFile, YamlError> {
-    Ok(from_yaml::<Option<WebConfigFile>>(text)?.unwrap_or_default())
+    Ok(from_yaml::<Option<WebConfigFile>>(text, Bounds::SETTINGS)?.unwrap_or_default())
 }

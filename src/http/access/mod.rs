@@ -25,7 +25,7 @@ use users::{Users, Verdict};
 
 pub use door::{Door, guard};
 
-use crate::config::read_text;
+use crate::config::{Bounds, read_text};
 
 /// Headers that the file may set, with the values that each may have; none for any.
 const HEADERS: [(&str, &[&str]); 5] = [
@@ -89,7 +89,7 @@ impl Access {
     /// As [`Access::load`]; an error comes with the files that were named, so that their change can be waited for.
     fn load_with_files(path: &Path) -> Result<Self, (Vec<PathBuf>, AccessError)> {
         let fault = |line, message| AccessError { file: path.to_owned(), line, message };
-        let text = read_text(path);
+        let text = read_text(path, Bounds::SETTINGS);
         let text = text.map_err(|error| (Vec::new(), fault(0, error.to_string())))?;
         let file = file::parse(&text);
         let file = file.map_err(|error| (Vec::new(), fault(error.line, error.message)))?;

@@ -22,13 +22,11 @@ use crate::source::netlink::{
 use crate::source::{OnChange, SysfsRoot, Watch};
 
 /// `RTNLGRP_LINK` and `RTNLGRP_DCB`, as bits of a mask.
-const ROUTE_GROUPS: u32 = 1 | 1 << 22;
+pub(super) const ROUTE_GROUPS: u32 = 1 | 1 << 22;
 /// `RDMA_NL_GROUP_NOTIFY`, from Linux 6.12 on.
 const RDMA_GROUPS: u32 = 1 << 3;
 /// The kernel's own uevents.
 const UEVENT_GROUPS: u32 = 1;
-/// `RTM_SETDCB`, which changes are broadcast as.
-const DCB_CHANGED: u16 = 79;
 /// `ETHTOOL_A_*_HEADER`, the first attribute of every ethtool message.
 const ETHTOOL_HEADER: u16 = 1;
 /// `ETHTOOL_A_HEADER_DEV_NAME`.
@@ -145,7 +143,7 @@ impl Watcher {
             MessageKind::Data(link::NEW | link::GONE) => {
                 link::parse(message.payload).is_some_and(|link| self.of_link(&link))
             }
-            MessageKind::Data(dcb::MESSAGE | DCB_CHANGED) => {
+            MessageKind::Data(dcb::MESSAGE | dcb::CHANGED) => {
                 dcb::parse(message.payload).is_some_and(|(device, _)| self.epochs.moved(&device))
             }
             _ => false,

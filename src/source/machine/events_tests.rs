@@ -60,7 +60,7 @@ fn of_dcb(device: &str, enabled: u8) -> Vec<u8> {
     let ieee = RequestBody::default().attribute(DCB_PFC, &pfc);
     // Family, command `DCB_CMD_IEEE_SET`, padding.
     let body = RequestBody::with_header(&[0, 20, 0, 0]).text(DCB_NAME, device);
-    message(DCB_CHANGED, &body.attribute(DCB_IEEE, ieee.bytes()))
+    message(dcb::CHANGED, &body.attribute(DCB_IEEE, ieee.bytes()))
 }
 
 fn concerns(watcher: &Watcher, datagram: &[u8]) -> bool {

@@ -7,11 +7,11 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::RdmaTableKey;
 use super::rdma_ports::{FoundPort, netdev_by_files, place, place_device, table_key};
+use super::{RdmaTableKey, details};
 use crate::model::{
-    BitsPerSecond, Dcb, DeviceFacts, DeviceFilter, Feed, LinkFacts, PortRole, PortSettings,
-    SourceKind, Trust,
+    BitsPerSecond, Dcb, DeviceFacts, DeviceFilter, Feed, LinkFacts, OptionalCounter, PortDetails,
+    PortRole, PortSettings, SourceKind, StandardPause, Trust, Upper,
 };
 use crate::source::ethtool_settings::EthtoolReader;
 use crate::source::netlink::link::{Link, links};
@@ -23,6 +23,11 @@ use crate::source::{Discovery, FoundFeed, SysfsRoot};
 /// Drivers that trust DSCP exactly while their application table has DSCP entries
 /// (`mlx5/core/en_dcbnl.c`: `mlx5e_dcbnl_ieee_setapp`, `mlx5e_dcbnl_ieee_delapp`).
 const TRUST_FOLLOWS_MAP: [&str; 1] = ["mlx5_core"];
+/// Drivers whose standard pause statistics come from counts of 802.3x that their device keeps apart from PFC:
+/// link XON and XOFF (`wangxun/libwx/wx_ethtool.c`: `wx_get_pause_stats`), and pause beside the port's PFC frames
+/// (`broadcom/bnge/bnge_ethtool.c`: `bnge_get_pause_stats`). Of others, funeth and fbnic among them, the source does
+/// not show it.
+const LINK_PAUSE_ONLY: [&str; 3] = ["bnge", "ngbe", "txgbe"];
 /// `PFC_STORM_PREVENTION_AUTO`: the driver's own choice, 100 ms on mlx5.
 const STALL_PREVENTION_AUTO: u16 = u16::MAX;
 const STALL_PREVENTION_AUTO_TIME: Duration = Duration::from_millis(100);
@@ -36,6 +41,8 @@ pub(super) struct Kernel {
     drivers: HashMap<u32, Driver>,
     /// RDMA device index and port: whether its statistics come over netlink.
     statistics: HashMap<(u32, u32), bool>,
+    /// RDMA device index and port, of those whose netdev was last found to be elsewhere.
+    hidden: HashSet<(u32, u32)>,
 }
 
 /// What never changes while a netdev lives.
@@ -45,6 +52,13 @@ struct Driver {
     firmware: String,
     bus: String,
     has_statistics: bool,
+}
+
+/// What a port answered.
+struct Asked {
+    port: PortSettings,
+    speed: Option<BitsPerSecond>,
+    fec: Option<String>,
 }
 
 impl Kernel {
@@ -75,6 +89,7 @@ impl Kernel {
         let alive: HashSet<u32> = all.iter().map(|link| link.index).collect();
         self.drivers.retain(|index, _| alive.contains(index));
         self.add_rdma(sysfs, filter, key, &all, &mut found);
+        details::add_rdma_cm(sysfs, &mut found.devices);
         found
     }
 
@@ -117,11 +132,11 @@ impl Kernel {
         sysfs: &SysfsRoot,
         socket: Option<&EthtoolSocket>,
     ) -> DeviceFacts {
-        let settings = self.settings(link, driver, socket);
-        let dcb = settings.0.dcb.as_ref();
+        let asked = self.settings(link, driver, socket);
+        let dcb = asked.port.dcb.as_ref();
         let facts = LinkFacts {
             up: link.carrier,
-            speed: settings.1,
+            speed: asked.speed,
             lossless: dcb.and_then(|dcb| dcb.pfc).map(|pfc| pfc.enabled),
             traffic_class: dcb.and_then(|dcb| dcb.ets).map(|ets| ets.traffic_class),
         };
@@ -139,16 +154,17 @@ impl Kernel {
             netns: String::new(),
             role: role_of(link, sysfs),
             physical_port: link.physical_port.clone(),
-            settings: settings.0,
+            settings: asked.port,
+            details: PortDetails {
+                fec: asked.fec,
+                uppers: uppers_of(link, all),
+                ..details::of_netdev(sysfs, &link.name)
+            },
+            peer: None,
         }
     }
 
-    fn settings(
-        &mut self,
-        link: &Link,
-        driver: &Driver,
-        socket: Option<&EthtoolSocket>,
-    ) -> (PortSettings, Option<BitsPerSecond>) {
+    fn settings(&mut self, link: &Link, driver: &Driver, socket: Option<&EthtoolSocket>) -> Asked {
         let device = link.name.as_str();
         let open = || NetlinkSocket::open(Protocol::Route);
         let dcb = with_socket(&mut self.route, open, |route| dcb::dcb(route, device));
@@ -165,7 +181,7 @@ impl Kernel {
         let ethtool = ethtool.unwrap_or_default();
         let millis = socket.and_then(|socket| socket.pfc_prevention_millis(device).ok());
         let speed = ethtool.speed_megabits.map(|own| BitsPerSecond(u64::from(own) * 1_000_000));
-        let settings = PortSettings {
+        let port = PortSettings {
             trust: dcb.as_ref().and_then(|dcb| trust_of(dcb, &driver.name)),
             dcb,
             link_pause: ethtool.link_pause,
@@ -175,8 +191,12 @@ impl Kernel {
             }),
             statistics_period: ethtool.statistics_period,
             mtu_bytes: link.mtu,
+            standard_pause: ethtool.standard_pause.map(|own| StandardPause {
+                link_only: LINK_PAUSE_ONLY.contains(&driver.name.as_str()),
+                ..own
+            }),
         };
-        (settings, speed)
+        Asked { port, speed, fec: ethtool.fec }
     }
 
     fn add_rdma(
@@ -205,6 +225,7 @@ impl Kernel {
         }
         let alive: HashSet<u32> = devices.iter().map(|device| device.index).collect();
         self.statistics.retain(|(index, _), _| alive.contains(index));
+        self.hidden.retain(|(index, _)| alive.contains(index));
     }
 
     fn ports(&mut self, sysfs: &SysfsRoot, device: &RdmaDevice, all: &[Link]) -> Vec<FoundPort> {
@@ -225,18 +246,48 @@ impl Kernel {
                 silent.then(|| netdev_by_files(sysfs, &device.name, state.port)).flatten()
             };
             let netdev = by_index.or(state.netdev).or_else(by_files);
-            if netdev.is_none() && !self.statistics.contains_key(&(device.index, state.port)) {
-                tell_of_hidden_netdev(device, state.port);
-            }
+            self.tell_of_hidden_netdev(device, state.port, netdev.is_none());
             FoundPort {
                 rdma_device: device.name.as_str().into(),
                 port: state.port,
                 netdev,
                 source: self.statistics_source(sysfs, device, state.port),
                 firmware: device.firmware.clone(),
+                optional_counters: self.optional_counters(sysfs, device, state.port),
             }
         });
         found.collect()
+    }
+
+    /// An Ethernet port has a netdev; where none is seen, it is in another namespace. Told once while that lasts.
+    fn tell_of_hidden_netdev(&mut self, device: &RdmaDevice, port: u32, is_hidden: bool) {
+        let place = (device.index, port);
+        if !is_hidden {
+            self.hidden.remove(&place);
+        } else if matches!(device.protocol.as_str(), "roce" | "iw") && self.hidden.insert(place) {
+            let rdma_device = device.name.as_str();
+            tracing::info!(
+                rdma_device,
+                port,
+                "netdev not visible: it is in another network namespace"
+            );
+        }
+    }
+
+    /// Kernels before 5.16 do not know the question, and most drivers have none.
+    fn optional_counters(
+        &mut self,
+        sysfs: &SysfsRoot,
+        device: &RdmaDevice,
+        port: u32,
+    ) -> Vec<OptionalCounter> {
+        let request = statistics_request(device.index, port);
+        let open = || RdmaSocket::open(sysfs);
+        let asked = with_socket(&mut self.rdma, open, |rdma| rdma.optional_counters(&request));
+        asked.unwrap_or_else(|error| {
+            tracing::debug!(rdma_device = device.name, port, %error, "no optional counters");
+            Vec::new()
+        })
     }
 
     /// Whether a port's statistics come over netlink; asked once while the device lives.
@@ -260,14 +311,6 @@ impl Kernel {
             asked.is_ok() && counters > 0
         });
         if over_netlink { SourceKind::RdmaNetlink } else { SourceKind::RdmaSysfs }
-    }
-}
-
-/// An Ethernet port has a netdev; where none is seen, it is in another namespace.
-fn tell_of_hidden_netdev(device: &RdmaDevice, port: u32) {
-    if matches!(device.protocol.as_str(), "roce" | "iw") {
-        let rdma_device = device.name.as_str();
-        tracing::info!(rdma_device, port, "netdev not visible: it is in another network namespace");
     }
 }
 
@@ -331,6 +374,18 @@ fn role_of(link: &Link, sysfs: &SysfsRoot) -> PortRole {
     }
 }
 
+/// VLANs over a link and the bond that it belongs to, with those over the bond. A bridge passes on what it gets.
+fn uppers_of(link: &Link, all: &[Link]) -> Vec<Upper> {
+    let bond = link
+        .master
+        .and_then(|master| all.iter().find(|own| own.index == master && own.kind == "bond"));
+    let below = [Some(link.index), bond.map(|own| own.index)];
+    let vlans = all.iter().filter(|own| own.kind == "vlan" && own.lower.is_some());
+    let vlans = vlans.filter(|own| below.contains(&own.lower));
+    let uppers = bond.into_iter().chain(vlans);
+    uppers.filter_map(|own| Some(Upper { name: own.name.clone(), mtu_bytes: own.mtu? })).collect()
+}
+
 fn trust_of(dcb: &Dcb, driver: &str) -> Option<Trust> {
     let by_map = || {
         let follows = TRUST_FOLLOWS_MAP.contains(&driver);
@@ -381,6 +436,34 @@ mod tests {
             };
             assert_eq!(role_of(&link, &sysfs), expected, "{link:?}");
         }
+    }
+
+    #[test]
+    fn what_is_above_a_port_is_its_bond_and_the_vlans_on_either() {
+        let link = |index, name: &str, kind: &str, mtu, master, lower| Link {
+            index,
+            name: name.to_owned(),
+            kind: kind.to_owned(),
+            mtu: Some(mtu),
+            master,
+            lower,
+            ..Link::default()
+        };
+        let all = [
+            link(1, "eth0", "", 9000, Some(3), None),
+            link(2, "eth1", "", 9000, Some(6), None),
+            link(3, "bond0", "bond", 4200, None, None),
+            link(4, "bond0.7", "vlan", 1500, None, Some(3)),
+            link(5, "eth1.8", "vlan", 9000, None, Some(2)),
+            link(6, "br0", "bridge", 1500, None, None),
+        ];
+        let names = |place: usize| {
+            let uppers = uppers_of(&all[place], &all).into_iter();
+            uppers.map(|own| (own.name, own.mtu_bytes)).collect::<Vec<_>>()
+        };
+        assert_eq!(names(0), [("bond0".to_owned(), 4200), ("bond0.7".to_owned(), 1500)]);
+        assert_eq!(names(1), [("eth1.8".to_owned(), 9000)]);
+        assert_eq!(names(3), []);
     }
 
     #[test]

@@ -5,6 +5,8 @@
 //! over netlink; a tree that is no sysfs (a copy, a fixture) is listed by its files. Refuses to read sysfs files
 //! that restart under rtnl.
 
+mod details;
+mod ear;
 mod events;
 mod kernel;
 mod rdma_ports;
@@ -17,6 +19,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::AcqRel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use self::ear::{Attentive, Ear};
 use super::ethtool::{EthtoolStatistics, KernelCalls};
 use super::hollow::{HollowDevices, hollow_devices};
 use super::rdma_netlink::RdmaNetlink;
@@ -37,6 +40,7 @@ pub struct MachineHost {
     is_kernel: bool,
     kernel: Mutex<kernel::Kernel>,
     epochs: Arc<Epochs>,
+    ear: Arc<Ear>,
     hollow: HollowDevices,
 }
 
@@ -51,13 +55,16 @@ impl MachineHost {
     #[must_use]
     pub fn new(sysfs: SysfsRoot, filter: DeviceFilter, key: Box<RdmaTableKey>) -> Self {
         let is_kernel = sysfs.is_kernel();
+        let epochs: Arc<Epochs> = Arc::default();
+        let ear = Arc::new(Ear::new(Arc::clone(&epochs)));
         Self {
             sysfs,
             filter,
             rdma_table_key: key,
             is_kernel,
             kernel: Mutex::default(),
-            epochs: Arc::default(),
+            epochs,
+            ear,
             hollow: HollowDevices::default(),
         }
     }
@@ -95,7 +102,9 @@ impl Host for MachineHost {
         match (feed.source, &feed.rdma_device) {
             (SourceKind::Ethtool, _) => {
                 let calls = KernelCalls::open().map_err(refused)?;
-                Ok(Box::new(EthtoolStatistics::new(calls, feed.device.to_string())))
+                let set = EthtoolStatistics::new(calls, feed.device.to_string());
+                self.ear.open();
+                Ok(Box::new(Attentive { set, ear: Arc::clone(&self.ear) }))
             }
             (SourceKind::RdmaSysfs, Some(rdma_device)) => {
                 let sysfs = self.sysfs.clone();

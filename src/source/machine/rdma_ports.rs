@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::RdmaTableKey;
 use crate::model::{
-    DeviceFacts, DeviceFilter, Feed, GidType, LinkLayer, PortRole, RdmaPort, SourceKind,
+    DeviceFacts, DeviceFilter, Feed, GidType, LinkLayer, OptionalCounter, PortRole, RdmaPort,
+    SourceKind,
 };
 use crate::source::{Discovery, FoundFeed, SysfsRoot};
 
@@ -20,12 +21,22 @@ pub(super) struct FoundPort {
     pub(super) netdev: Option<String>,
     pub(super) source: SourceKind,
     pub(super) firmware: String,
+    pub(super) optional_counters: Vec<OptionalCounter>,
 }
 
 /// The catalogue's key for an RDMA device.
 pub(super) fn table_key(sysfs: &SysfsRoot, key: &RdmaTableKey, rdma_device: &str) -> String {
-    let driver = sysfs.link_name(&format!("class/infiniband/{rdma_device}/device/driver"));
+    let device = format!("class/infiniband/{rdma_device}/device");
+    let driver = sysfs.link_name(&format!("{device}/driver"));
+    let driver = driver.or_else(|| driver_of_uevent(&sysfs.text(&format!("{device}/uevent"))?));
     key(&driver.unwrap_or_default(), rdma_device)
+}
+
+/// The driver that a device's `uevent` file names: what is left where links are not to be followed, as in a copy of
+/// the files or a container that mounts a part of sysfs.
+fn driver_of_uevent(text: &str) -> Option<String> {
+    let drivers = text.lines().filter_map(|line| line.strip_prefix("DRIVER="));
+    drivers.map(str::trim).find(|driver| !driver.is_empty()).map(str::to_owned)
 }
 
 /// Adds a port to the netdev it belongs to, or as a device of its own where that netdev is not visible, and its
@@ -37,12 +48,13 @@ pub(super) fn place(
     driver: &str,
     found: &mut Discovery,
 ) {
-    let FoundPort { rdma_device, port, netdev, source, firmware } = found_port;
+    let FoundPort { rdma_device, port, netdev, source, firmware, optional_counters } = found_port;
     let known = RdmaPort {
         rdma_device: Arc::clone(&rdma_device),
         port,
         link_layer: link_layer(sysfs, &rdma_device, port),
         gid_types: gid_types(sysfs, &rdma_device, port),
+        optional_counters,
     };
     let visible = netdev.as_ref().and_then(|netdev| {
         found.devices.iter_mut().find(|facts| &*facts.device == netdev.as_str())
@@ -57,7 +69,7 @@ pub(super) fn place(
             driver: driver.to_owned(),
             firmware,
             rdma_ports: vec![known],
-            role: PortRole::Physical,
+            role: role_by_files(sysfs, &device),
             ..DeviceFacts::default()
         });
         (device, 0)
@@ -66,6 +78,19 @@ pub(super) fn place(
     };
     let feed = Feed { device, rdma_device: Some(rdma_device), port: Some(port), source };
     found.feeds.push(FoundFeed { feed, incarnation, driver: driver.to_owned() });
+}
+
+/// What a netdev is that was not looked at itself, such as the bond below which an RDMA device counts.
+fn role_by_files(sysfs: &SysfsRoot, netdev: &str) -> PortRole {
+    let base = format!("class/net/{netdev}");
+    let is_above_others = !netdev.is_empty() && sysfs.exists(&base);
+    if is_above_others && sysfs.exists(&format!("{base}/bonding")) {
+        PortRole::Bond
+    } else if is_above_others && !sysfs.exists(&format!("{base}/device")) {
+        PortRole::Virtual
+    } else {
+        PortRole::Physical
+    }
 }
 
 /// Adds the counters of the RDMA device itself, where the driver has some and one of its ports is looked at.

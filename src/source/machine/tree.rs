@@ -4,9 +4,9 @@
 
 use std::sync::Arc;
 
-use super::RdmaTableKey;
 use super::rdma_ports::{FoundPort, netdev_by_files, place, place_device, table_key};
-use crate::model::{DeviceFacts, DeviceFilter, SourceKind};
+use super::{RdmaTableKey, details};
+use crate::model::{DeviceFacts, DeviceFilter, PortSettings, SourceKind};
 use crate::source::{Discovery, SysfsRoot};
 
 /// What the tree holds.
@@ -24,11 +24,13 @@ pub(super) fn discover(sysfs: &SysfsRoot, filter: &DeviceFilter, key: &RdmaTable
                 netdev: netdev_by_files(sysfs, &rdma_device, port),
                 source: SourceKind::RdmaSysfs,
                 firmware: sysfs.text(&format!("{base}/fw_ver")).unwrap_or_default(),
+                optional_counters: Vec::new(),
             };
             place(sysfs, filter, found_port, &driver, &mut found);
         }
         place_device(sysfs, &rdma_device, &driver, &mut found);
     }
+    details::add_rdma_cm(sysfs, &mut found.devices);
     found
 }
 
@@ -42,11 +44,16 @@ fn netdevs(sysfs: &SysfsRoot, filter: &DeviceFilter) -> Vec<DeviceFacts> {
         let driver = sysfs.link_name(&format!("{base}/device/driver"));
         let master = sysfs.link_name(&format!("{base}/master"));
         Some(DeviceFacts {
-            device: name.into(),
             incarnation,
             driver: driver.unwrap_or_default(),
             pci_address: sysfs.pci_address(&format!("{base}/device")).unwrap_or_default(),
             master: master.unwrap_or_default(),
+            settings: PortSettings {
+                mtu_bytes: sysfs.number(&format!("{base}/mtu")).and_then(|mtu| mtu.try_into().ok()),
+                ..PortSettings::default()
+            },
+            details: details::of_netdev(sysfs, &name),
+            device: name.into(),
             ..DeviceFacts::default()
         })
     });

@@ -7,9 +7,9 @@ use std::path::Path;
 use regex::Regex;
 
 use super::*;
-use crate::model::{Feed, LinkLayer};
-use crate::source::Host;
+use crate::model::{Feed, LinkLayer, PortRole};
 use crate::source::machine::MachineHost;
+use crate::source::{FoundFeed, Host};
 
 fn write(root: &Path, below: &str, text: &str) {
     let path = root.join(below);
@@ -109,6 +109,67 @@ fn a_vlan_in_the_gid_table_leads_to_the_device_below() {
     fs::write(tree.path().join(entry), "rail0.100\n").unwrap();
     let found = host(tree.path(), DeviceFilter::default()).discover();
     assert_eq!(feeds_of(&found), [("rail0".to_owned(), Some("mlx5_0".to_owned()), Some(1))]);
+}
+
+#[test]
+fn c17_the_driver_comes_from_uevent_where_its_link_cannot_be_followed() {
+    let tree = tempfile::tempdir().unwrap();
+    for (index, (device, uevent)) in [
+        ("ionic_0", "DRIVER=ionic_rdma\nMODALIAS=auxiliary:ionic.rdma\n"),
+        ("ionic_1", "PCI_ID=1DD8:1002\nDRIVER=\n"),
+        ("ionic_2", "PCI_ID=1DD8:1002\n"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let base = format!("class/infiniband/{device}");
+        write(tree.path(), &format!("{base}/device/uevent"), uevent);
+        write(tree.path(), &format!("{base}/ports/1/hw_counters/x"), &format!("{index}\n"));
+    }
+    add_port(tree.path(), "rail0", "mlx5_0", 0x3b);
+    write(tree.path(), "class/infiniband/mlx5_0/device/uevent", "DRIVER=another\n");
+    let found = host(tree.path(), DeviceFilter::default()).discover();
+    let driver = |rdma_device: &str| {
+        let of_device = |own: &&FoundFeed| own.feed.rdma_device.as_deref() == Some(rdma_device);
+        found.feeds.iter().find(of_device).unwrap().driver.clone()
+    };
+    assert_eq!(driver("ionic_0"), "ionic_rdma");
+    assert_eq!((driver("ionic_1"), driver("ionic_2")), (String::new(), String::new()));
+    assert_eq!(driver("mlx5_0"), "mlx5_ib", "the link is the better word");
+}
+
+#[test]
+fn c46_one_rdma_device_over_two_netdevs_is_the_bonds_and_the_members_name_their_master() {
+    let tree = tempfile::tempdir().unwrap();
+    add_port(tree.path(), "rail0", "mlx5_bond_0", 0x3b);
+    let second = "devices/pci0/0000:3b:00.1";
+    write(tree.path(), &format!("{second}/net/rail1/ifindex"), "60\n");
+    let netdev = tree.path().join(second).join("net/rail1");
+    symlink(tree.path().join(second), netdev.join("device")).unwrap();
+    symlink(&netdev, tree.path().join("class/net/rail1")).unwrap();
+    write(tree.path(), "class/net/bond0/ifindex", "70\n");
+    write(tree.path(), "class/net/bond0/bonding/mode", "802.3ad 4\n");
+    for member in ["rail0", "rail1"] {
+        let base = tree.path().join("class/net");
+        symlink(base.join("bond0"), base.join(member).join("master")).unwrap();
+        fs::create_dir_all(base.join(format!("bond0/lower_{member}"))).unwrap();
+    }
+    write(tree.path(), "class/infiniband/mlx5_bond_0/ports/1/gid_attrs/ndevs/0", "bond0\n");
+    let found = host(tree.path(), DeviceFilter::default()).discover();
+    let shown: Vec<(&str, &str, PortRole, usize)> = found
+        .devices
+        .iter()
+        .map(|own| (&*own.device, own.master.as_str(), own.role, own.rdma_ports.len()))
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            ("bond0", "", PortRole::Bond, 1),
+            ("rail0", "bond0", PortRole::Physical, 0),
+            ("rail1", "bond0", PortRole::Physical, 0),
+        ]
+    );
+    assert_eq!(feeds_of(&found), [("bond0".to_owned(), Some("mlx5_bond_0".to_owned()), Some(1))]);
 }
 
 #[test]

@@ -10,6 +10,8 @@ use crate::model::{Buffers, Dcb, Ets, Pfc, Priority, Trust};
 
 /// `RTM_GETDCB`; also the type of the answer.
 pub const MESSAGE: u16 = 78;
+/// `RTM_SETDCB`, which changes are broadcast as.
+pub const CHANGED: u16 = 79;
 const COMMAND_IEEE_GET: u8 = 21;
 
 const IFNAME: u16 = 1;
@@ -42,6 +44,12 @@ pub fn dcb(socket: &mut NetlinkSocket, device: &str) -> Result<Option<Dcb>, Netl
         Err(NetlinkError::Kernel { errno: rustix::io::Errno::OPNOTSUPP, .. }) => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// Which device a DCB message is about, whatever it says.
+#[must_use]
+pub fn device_of(payload: &[u8]) -> Option<&str> {
+    Attributes::new(payload.get(HEADER..)?).get(IFNAME)?.as_text()
 }
 
 /// A DCB message's device and content; none where it is no IEEE content.

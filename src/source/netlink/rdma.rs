@@ -7,6 +7,7 @@ use rustix::io::Errno;
 
 use super::attribute::{Attribute, Attributes, RequestBody};
 use super::socket::{Dumped, NetlinkError, NetlinkSocket, Protocol};
+use crate::model::OptionalCounter;
 use crate::source::SysfsRoot;
 
 const CLIENT_NLDEV: u16 = 5 << 10;
@@ -65,15 +66,6 @@ pub struct RdmaPortState {
     pub netdev_index: Option<u32>,
     /// The netdev's name.
     pub netdev: Option<String>,
-}
-
-/// A counter that the driver can switch on and off.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OptionalCounter {
-    /// Its name.
-    pub name: String,
-    /// Whether an operator switched it on.
-    pub enabled: bool,
 }
 
 /// A socket to the RDMA subsystem.

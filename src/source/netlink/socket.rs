@@ -105,7 +105,7 @@ impl NetlinkSocket {
     /// # Errors
     /// The kernel's errno: `EPROTONOSUPPORT` where it lacks the protocol.
     pub fn open(protocol: Protocol) -> Result<Self, Errno> {
-        Self::with_groups(protocol, 0)
+        Self::with_groups(protocol, 0, SocketFlags::empty())
     }
 
     /// Opens a socket for events of the groups in a mask; group 1 is bit 0.
@@ -113,21 +113,33 @@ impl NetlinkSocket {
     /// # Errors
     /// The kernel's errno.
     pub fn subscribe(protocol: Protocol, groups: u32) -> Result<Self, Errno> {
-        let socket = Self::with_groups(protocol, groups)?;
+        Self::for_events(protocol, groups, SocketFlags::empty())
+    }
+
+    /// As [`NetlinkSocket::subscribe`], but nothing is waited for: `EAGAIN` at once when no event is there.
+    ///
+    /// # Errors
+    /// The kernel's errno.
+    pub fn overhear(protocol: Protocol, groups: u32) -> Result<Self, Errno> {
+        Self::for_events(protocol, groups, SocketFlags::NONBLOCK)
+    }
+
+    fn for_events(protocol: Protocol, groups: u32, flags: SocketFlags) -> Result<Self, Errno> {
+        let socket = Self::with_groups(protocol, groups, flags)?;
         // A smaller queue only means that events are lost, and noticed, sooner.
         let _ = set_socket_recv_buffer_size(&socket.socket, EVENT_QUEUE_BYTES);
         Ok(socket)
     }
 
-    fn with_groups(protocol: Protocol, groups: u32) -> Result<Self, Errno> {
+    fn with_groups(protocol: Protocol, groups: u32, flags: SocketFlags) -> Result<Self, Errno> {
         let number = match protocol {
             Protocol::Route => None,
             Protocol::Generic => Some(rustix::net::netlink::GENERIC),
             Protocol::Rdma => Some(rustix::net::netlink::RDMA),
             Protocol::Uevent => Some(rustix::net::netlink::KOBJECT_UEVENT),
         };
-        let (family, flags) = (AddressFamily::NETLINK, SocketFlags::CLOEXEC);
-        let socket = socket_with(family, SocketType::RAW, flags, number)?;
+        let flags = flags | SocketFlags::CLOEXEC;
+        let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, number)?;
         bind(&socket, &SocketAddrNetlink::new(0, groups))?;
         set_socket_timeout(&socket, Timeout::Recv, Some(ANSWER_TIMEOUT))?;
         // Kernels before 4.12 have no words for their errors.

@@ -13,6 +13,19 @@ pub(super) const FEWEST_HOSTS: usize = 4;
 /// Hosts in the largest fabric: a switch with some 128 ports.
 pub const MOST_HOSTS: usize = 64;
 
+/// The switch's name.
+pub(super) const SWITCH: &str = "switch0";
+
+/// The switch port that the NIC at `port`, from 0, hangs on.
+pub(super) fn port_name(port: usize) -> String {
+    format!("swp{}", port + 1)
+}
+
+/// The name of the host of this number.
+pub(super) fn host_name(host: usize) -> String {
+    format!("host{host}")
+}
+
 /// Firmware versions as the drivers print them.
 const FIRMWARES: [(&str, &str); 5] = [
     ("mlx5_core", "28.39.1002 (MT_0000000838)"),
@@ -49,6 +62,10 @@ impl Member {
             roce: self.driver.rdma_name.is_some(),
             stall_timeout_ns: self.driver.stall_timeout.map(saturating_nanos),
         }
+    }
+
+    pub(super) fn host_name(&self) -> String {
+        host_name(self.nic.host)
     }
 
     pub(super) fn device_name(&self) -> String {

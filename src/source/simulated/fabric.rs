@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::cast::{Member, Nic, members};
 use super::director::{Act, Disturbance, DisturbanceKind, Load, Timeline, Turn, draw};
 use super::drivers::Presence;
+use super::loads::base_loads;
 use super::network::{Levers, Network};
 use super::pause::Obedience;
 use super::scenario::{Change, Class, Micros, Scenario};
@@ -14,21 +15,6 @@ use super::scenarios::{BACKGROUND, LOSSLESS};
 use super::truth::{Balance, EdgeRing, NicTruth, PauseTruth};
 use super::view::View;
 use crate::model::{Monotonic, Priority, saturating_nanos};
-
-/// A step to a NIC of another host; no host has more NICs. All NICs then receive alike.
-const NEXT_HOST: usize = 3;
-
-/// Receivers of each NIC's steady load.
-const PEERS: usize = 3;
-
-/// Percent of the slower link that goes to each of them.
-const LOAD_PERCENT: u64 = 9;
-
-/// Priority of the kernel's own traffic.
-const STACK: Priority = Priority::ALL[0];
-
-/// Percent of the slower link for the kernel's own traffic to the first of them.
-const STACK_PERCENT: u64 = 2;
 
 /// How often a NIC gets another load.
 const REDRAW: Micros = Micros(150_000, 400_000);
@@ -131,6 +117,18 @@ impl Fabric {
     pub fn switch_held(&self, host: usize, place: usize, priority: Priority) -> Option<PauseTruth> {
         let port = self.port(Nic { host, place })?;
         Some(self.network.switch_held(port, priority))
+    }
+
+    /// What really happened at the switch port that the NIC at `port` hangs on.
+    pub(super) fn switch_truth(&self, port: usize) -> NicTruth {
+        self.network.switch_truth(port)
+    }
+
+    /// The priorities with PFC at the switch's end, as a mask.
+    pub(super) fn switch_pfc(&self, port: usize) -> u8 {
+        let set = self.network.ports.get(port).and_then(|port| port.switch_pfc);
+        let nic = || self.views.get(port).map_or(0, |view| view.presence().pfc_mask());
+        set.unwrap_or_else(nic)
     }
 
     /// Where all bytes are.
@@ -298,7 +296,17 @@ impl Fabric {
             Change::DrainAll { nic } => self.drain(nic, None),
             Change::Marking(on) => self.network.levers.marking = on,
             Change::CnpDelivery(on) => self.network.levers.cnp_delivery = on,
-            Change::PeerIgnores { nic } => self.obey(nic, Obedience::Never),
+            Change::PeerIgnores { nic } => {
+                self.obey(nic, Obedience::Never);
+                self.set_switch_pfc(nic, 0);
+            }
+            Change::PeerPfc { nic, priority } => self.peer_pfc(nic, priority),
+            Change::Mtu { nic, bytes } => {
+                let port = self.port(nic);
+                if let Some(view) = port.and_then(|port| self.views.get_mut(port)) {
+                    view.set_mtu(bytes);
+                }
+            }
             Change::PeerLags { nic, micros } => self.obey(nic, Obedience::After(micros * 1_000)),
             Change::Stuck(on) => self.network.levers.stuck = on,
             Change::LinkPause { nic } => self.link_pause(nic),
@@ -339,6 +347,25 @@ impl Fabric {
         if let Some(port) = self.port(nic) {
             self.network.set_obedience(port, obedience);
         }
+    }
+
+    fn set_switch_pfc(&mut self, nic: Nic, mask: u8) {
+        let port = self.port(nic);
+        if let Some(port) = port.and_then(|port| self.network.ports.get_mut(port)) {
+            port.switch_pfc = Some(mask);
+        }
+    }
+
+    /// Either end hears only pause on the priorities that it has PFC on.
+    fn peer_pfc(&mut self, nic: Nic, priority: Priority) {
+        let Some(port) = self.port(nic) else { return };
+        let deaf_switch = (Obedience::Never, Obedience::AtOnce);
+        self.network.set_lane_obedience(port, self.lossless, deaf_switch);
+        self.network.set_lane_obedience(port, priority, (Obedience::AtOnce, Obedience::Never));
+        self.network.set_uplink_pfc(port, self.lossless, false);
+        self.network.set_uplink_pfc(port, priority, true);
+        self.set_switch_pfc(nic, 1 << priority.number());
+        self.network.withdraw_pauses();
     }
 
     fn link_pause(&mut self, nic: Nic) {
@@ -398,6 +425,7 @@ impl Fabric {
             if let Some(shared) = self.network.ports.get_mut(port) {
                 shared.set_drain(None);
                 shared.link_pause_on = false;
+                shared.switch_pfc = None;
             }
             self.change_presence(port, |presence| presence.link_pause = false);
             let live = self.network.truth(port);
@@ -419,32 +447,6 @@ fn next_refresh(member: &Member, now: u64) -> u64 {
 fn slower(views: &[View], from: usize, to: usize) -> u64 {
     let line = |port: usize| views.get(port).map_or(0, |view| view.member.bits_per_second / 8);
     line(from).min(line(to))
-}
-
-/// The steady load of a healthy fabric: each NIC sends to the next NICs of other hosts.
-fn base_loads(members: &[Member]) -> Vec<Load> {
-    let mut loads = Vec::new();
-    for (from, sender) in members.iter().enumerate() {
-        let others =
-            members.iter().enumerate().cycle().skip(from + NEXT_HOST).take(members.len() - 1);
-        let peers = others.filter(|(_, peer)| peer.nic.host != sender.nic.host).take(PEERS);
-        for (place, (to, peer)) in peers.enumerate() {
-            let line = sender.bits_per_second.min(peer.bits_per_second) / 8;
-            let load = |class, percent| Load {
-                from,
-                to,
-                class,
-                rate: line * percent / 100,
-                factor: 100,
-                scripted: false,
-            };
-            loads.push(load(Class::Lossless, LOAD_PERCENT));
-            if place == 0 {
-                loads.push(load(Class::Fixed(STACK), STACK_PERCENT));
-            }
-        }
-    }
-    loads
 }
 
 /// Adds a burst: receiver, first sender, number of senders, percent of the slower link.

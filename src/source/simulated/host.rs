@@ -9,7 +9,7 @@ use super::counter_set::{SimulatedCounters, lock, present};
 use super::fabric::Fabric;
 use super::view::{Side, View};
 use super::{Clock, Simulation, Sleep};
-use crate::model::{Feed, SourceKind};
+use crate::model::{DeviceFacts, Feed, SourceKind};
 use crate::source::{CounterSet, Discovery, FoundFeed, Host, SourceError};
 
 /// The NICs of one host.
@@ -35,6 +35,12 @@ impl SimulatedHost {
     #[must_use]
     pub const fn index(&self) -> usize {
         self.index
+    }
+
+    /// What the switch calls it.
+    #[must_use]
+    pub fn name(&self) -> String {
+        super::cast::host_name(self.index)
     }
 
     /// See [`Fabric::names_epoch`]. A reader looks at it before and after a read, since the fabric goes on
@@ -79,8 +85,9 @@ impl Host for SimulatedHost {
         let fabric = self.present();
         let mut found = Discovery::default();
         let here = |view: &&View| view.member.nic.host == self.index && view.is_plugged();
-        for view in fabric.views().iter().filter(here) {
-            found.devices.push(view.facts());
+        for (port, view) in fabric.views().iter().enumerate().filter(|(_, view)| here(view)) {
+            let peer = Some(super::switch::peer_of_nic(port));
+            found.devices.push(DeviceFacts { peer, ..view.facts() });
             found.feeds.extend(feeds(view).map(|(_, feed, driver)| FoundFeed {
                 feed,
                 incarnation: view.incarnation(),

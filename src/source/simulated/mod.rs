@@ -13,6 +13,7 @@ mod fabric;
 mod flow;
 mod host;
 mod lane;
+mod loads;
 mod network;
 mod pause;
 mod port;
@@ -20,6 +21,7 @@ mod reaction;
 mod scenario;
 mod scenarios;
 mod step;
+mod switch;
 mod truth;
 mod view;
 
@@ -31,6 +33,7 @@ pub use cast::MOST_HOSTS;
 pub use fabric::Fabric;
 pub use host::SimulatedHost;
 pub use scenario::Scenario;
+pub use switch::SimulatedSwitch;
 pub use truth::{
     Balance, CNP_BYTES, EDGES_KEPT, EdgeRing, NicTruth, PauseEdge, PauseTruth, PriorityTruth,
     ROCE_PACKET_BYTES, RdmaTruth, packet_bytes,
@@ -115,6 +118,12 @@ impl Simulation {
     #[must_use]
     pub fn hosts(&self) -> Vec<SimulatedHost> {
         (0..self.hosts).map(|index| SimulatedHost::new(self, index)).collect()
+    }
+
+    /// The switch, whose ports can be served as a host's.
+    #[must_use]
+    pub fn switch(&self) -> SimulatedSwitch {
+        SimulatedSwitch::new(self)
     }
 
     /// The fabric itself, for its truth. All hosts share it.

@@ -100,10 +100,33 @@ impl Network {
         }
     }
 
-    /// How the switch answers the pause of a port's NIC.
+    /// Whether the switch pauses a port's NIC on a priority.
+    pub(super) fn set_uplink_pfc(&mut self, port: usize, priority: Priority, on: bool) {
+        if let Some(uplink) = self.uplinks.get_mut(lane_of(port, priority)) {
+            uplink.lossless = on;
+        }
+    }
+
+    /// How the switch answers the pause of a port's NIC. The NIC obeys at once.
     pub(super) fn set_obedience(&mut self, port: usize, obedience: Obedience) {
-        for downlink in self.downlinks.iter_mut().filter(|downlink| downlink.port == port) {
-            downlink.pause.set_obedience(obedience);
+        for priority in Priority::ALL {
+            self.set_lane_obedience(port, priority, (obedience, Obedience::AtOnce));
+        }
+    }
+
+    /// How each end of a port's link answers the other's pause on one priority.
+    pub(super) fn set_lane_obedience(
+        &mut self,
+        port: usize,
+        priority: Priority,
+        (of_switch, of_nic): (Obedience, Obedience),
+    ) {
+        let lane = lane_of(port, priority);
+        if let Some(downlink) = self.downlinks.get_mut(lane) {
+            downlink.pause.set_obedience(of_switch);
+        }
+        if let Some(uplink) = self.uplinks.get_mut(lane) {
+            uplink.pause.set_obedience(of_nic);
         }
     }
 
@@ -201,6 +224,31 @@ impl Network {
         if let Some(cnps) = truth.priorities.get_mut(CNP_PRIORITY.position()) {
             cnps.tx_bytes += shared.rdma.cnp_sent * CNP_BYTES;
             cnps.rx_bytes += shared.rdma.cnp_handled * CNP_BYTES;
+        }
+        truth
+    }
+
+    /// What really happened at the switch's end of a port's link.
+    pub(super) fn switch_truth(&self, port: usize) -> NicTruth {
+        let nic = self.truth(port);
+        let mut truth = NicTruth {
+            link_rx: self.ports.get(port).map(|port| port.link_pause.at_held()).unwrap_or_default(),
+            ..NicTruth::default()
+        };
+        let first = lane_of(port, Priority::ALL[0]);
+        let lanes = first..first + Priority::COUNT;
+        let uplinks = self.uplinks.get(lanes.clone()).unwrap_or_default();
+        let downlinks = self.downlinks.get(lanes).unwrap_or_default();
+        let ends = uplinks.iter().zip(downlinks).zip(&nic.priorities);
+        for (figures, ((uplink, downlink), nic)) in truth.priorities.iter_mut().zip(ends) {
+            *figures = PriorityTruth {
+                tx: uplink.pause.at_asker(),
+                rx: downlink.pause.at_held(),
+                peer_held_ns: uplink.pause.at_held().paused_ns,
+                tx_bytes: nic.rx_bytes,
+                rx_bytes: nic.tx_bytes,
+                discarded_bytes: 0,
+            };
         }
         truth
     }

@@ -84,7 +84,7 @@ impl Pause {
         }
         self.asked_since = Some(now);
         self.next_refresh = now + self.refresh_ns;
-        self.asked.xoff_frames += 1;
+        self.send_xoff();
         self.asked.starts += 1;
         Some(Edge::Began)
     }
@@ -96,6 +96,9 @@ impl Pause {
         }
         self.asked_since = None;
         self.asked.xon_frames += 1;
+        if self.is_heard() {
+            self.felt.xon_frames += 1;
+        }
         self.asked.ends += 1;
         Some(Edge::Ended)
     }
@@ -105,7 +108,7 @@ impl Pause {
         if self.asked_since.is_some() {
             self.asked.paused_ns += to - from;
             while self.next_refresh <= to {
-                self.asked.xoff_frames += 1;
+                self.send_xoff();
                 self.next_refresh += self.refresh_ns;
             }
         }
@@ -147,12 +150,20 @@ impl Pause {
         self.asked
     }
 
-    /// As the other side counts it: all frames arrive, the time is the time it held.
+    /// As the other side counts it: frames of a priority without PFC are not PFC frames to it, and the time is the
+    /// time it held.
     pub(super) const fn at_held(&self) -> PauseTruth {
-        PauseTruth {
-            xoff_frames: self.asked.xoff_frames,
-            xon_frames: self.asked.xon_frames,
-            ..self.felt
+        self.felt
+    }
+
+    const fn is_heard(&self) -> bool {
+        !matches!(self.obedience, Obedience::Never)
+    }
+
+    const fn send_xoff(&mut self) {
+        self.asked.xoff_frames += 1;
+        if self.is_heard() {
+            self.felt.xoff_frames += 1;
         }
     }
 }
@@ -208,8 +219,11 @@ mod tests {
         pause.settle(0);
         pause.elapse(0, 1_000);
         assert_eq!(pause.at_asker().paused_ns, 1_000);
-        assert_eq!(pause.at_held().paused_ns, 0);
-        assert_eq!(pause.at_held().xoff_frames, 1);
+        assert_eq!(
+            pause.at_held(),
+            PauseTruth::default(),
+            "nor is a frame of it a PFC frame there"
+        );
     }
 
     #[test]

@@ -39,6 +39,8 @@ pub(super) struct Port {
     /// The NIC uses 802.3x pause instead of PFC.
     pub(super) link_pause_on: bool,
     pub(super) link_pause: Pause,
+    /// Priorities with PFC at the switch's end, as a mask, where that differs from the NIC's.
+    pub(super) switch_pfc: Option<u8>,
     /// Bytes per second that all uplinks want together.
     pub(super) uplink_demand: u64,
     /// Bytes per second that all downlinks want together.
@@ -67,6 +69,7 @@ impl Port {
             stalls: 0,
             link_pause_on: false,
             link_pause: Pause::new(spec.bits_per_second),
+            switch_pfc: None,
             uplink_demand: 0,
             downlink_demand: 0,
             buffer_full: false,

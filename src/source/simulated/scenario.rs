@@ -88,6 +88,10 @@ pub(super) enum Change {
     CnpDelivery(bool),
     /// The switch port ignores this NIC's pause.
     PeerIgnores { nic: Nic },
+    /// The switch port has PFC on this priority instead of the lossless one; the NIC does not.
+    PeerPfc { nic: Nic, priority: Priority },
+    /// The netdev has another MTU than its switch port.
+    Mtu { nic: Nic, bytes: u32 },
     /// The switch port obeys this NIC's pause late.
     PeerLags { nic: Nic, micros: u64 },
     /// The switches hold each other in a circle: nothing lossless leaves.

@@ -210,6 +210,59 @@ pub(super) const ALL: &[Scenario] = &[
         ],
     ),
     lasting(
+        "priority-mismatch",
+        "pause on different priorities",
+        "a NIC has PFC on priority 3 and its switch port on priority 4; neither hears the other",
+        &[
+            cue(START, Change::PeerPfc { nic: MLX5, priority: OTHER_LOSSLESS }),
+            cue(START, Change::ExtraPfc { nic: PEER, priority: OTHER_LOSSLESS }),
+            cue(
+                START,
+                Change::Offer {
+                    from: MLX5,
+                    to: PEER,
+                    class: Class::Fixed(OTHER_LOSSLESS),
+                    percent: 20,
+                },
+            ),
+            cue(
+                START,
+                Change::Stalls {
+                    nic: Some(PEER),
+                    class: Class::Fixed(OTHER_LOSSLESS),
+                    every: Micros(8_000, 12_000),
+                    lasts: Micros(300, 900),
+                },
+            ),
+            cue(
+                START,
+                Change::Stalls {
+                    nic: Some(MLX5),
+                    class: Class::Lossless,
+                    every: Micros(15_000, 25_000),
+                    lasts: Micros(800, 2_000),
+                },
+            ),
+        ],
+    ),
+    lasting(
+        "mtu-mismatch",
+        "MTU differs along the link",
+        "one NIC has an MTU of 1500 and its switch port one of 9000; pause works at both ends",
+        &[
+            cue(START, Change::Mtu { nic: MLX5, bytes: 1_500 }),
+            cue(
+                START,
+                Change::Stalls {
+                    nic: Some(MLX5),
+                    class: Class::Lossless,
+                    every: Micros(15_000, 25_000),
+                    lasts: Micros(800, 2_000),
+                },
+            ),
+        ],
+    ),
+    lasting(
         "link-pause",
         "802.3x with PFC",
         "a NIC uses 802.3x pause beside PFC; a fifth of its line rate is gone for all priorities",

@@ -110,6 +110,8 @@ pub struct NicTruth {
     pub priorities: [PriorityTruth; Priority::COUNT],
     /// 802.3x pause that this NIC asked for.
     pub link_tx: PauseTruth,
+    /// 802.3x pause that arrived here. Only NICs send it in this fabric, so only switch ports get it.
+    pub link_rx: PauseTruth,
     /// The RDMA side.
     pub rdma: RdmaTruth,
     /// How often the receive buffer passed 85 % of its size.

@@ -21,6 +21,9 @@ use crate::source::SourceError;
 /// How long the kernel serves RDMA counters in sysfs from its cache (`RDMA_HW_STATS_DEFAULT_LIFESPAN`).
 pub(super) const RDMA_LIFESPAN_NS: u64 = 10_000_000;
 
+/// MTU of all ports, unless a scenario changes one.
+pub(super) const MTU_BYTES: u32 = 9_000;
+
 /// How far below their end short counters stand in the trouble of that name.
 const BEFORE_WRAP: u64 = 2_000;
 
@@ -53,6 +56,7 @@ pub(super) struct View {
     /// What counters had counted when they last started from 0.
     baseline: Option<Box<NicTruth>>,
     near_wrap: bool,
+    mtu_bytes: u32,
 }
 
 /// Which of the two counter sets of a NIC.
@@ -90,6 +94,7 @@ impl View {
             rdma_expires: 0,
             baseline: None,
             near_wrap: false,
+            mtu_bytes: MTU_BYTES,
         }
     }
 
@@ -111,6 +116,10 @@ impl View {
 
     pub(super) const fn delay(&self) -> Duration {
         self.delay
+    }
+
+    pub(super) const fn set_mtu(&mut self, bytes: u32) {
+        self.mtu_bytes = bytes;
     }
 
     pub(super) const fn names_version(&self) -> u64 {
@@ -246,6 +255,7 @@ impl View {
     /// Back to where it was at the start. True when names or devices changed.
     pub(super) fn restore(&mut self, live: &NicTruth, ifindex: u32) -> bool {
         self.cure();
+        self.mtu_bytes = MTU_BYTES;
         let plugged = !self.plugged && self.suffer(Trouble::Plugged, live, ifindex);
         let renamed = self.rename(Arc::clone(&self.home_name));
         plugged || renamed
@@ -267,6 +277,7 @@ impl View {
             port: 1,
             link_layer: Some(LinkLayer::Ethernet),
             gid_types: vec![GidType::V1, GidType::V2],
+            optional_counters: Vec::new(),
         });
         let settings = self.settings();
         let dcb = settings.dcb.as_ref();
@@ -290,13 +301,16 @@ impl View {
 
     /// A set-up as an operator would have made it: RoCE on DSCP 26, CNPs on DSCP 48 and priority 6.
     fn settings(&self) -> PortSettings {
-        let on = |(number, on): (u8, &bool)| u8::from(*on) << number;
-        let enabled = (0..).zip(&self.presence.pfc).map(on).fold(0, |mask, bit| mask | bit);
+        let enabled = self.presence.pfc_mask();
         let lossless = Priority::ALL.into_iter().find(|own| enabled >> own.number() & 1 == 1);
         let cnp = Priority::ALL.into_iter().find(|own| own.number() == 6);
         let dscp = [(26, lossless), (48, cnp)];
         let pfc = Pfc { capability: 8, enabled, ..Pfc::default() };
-        let ets = Ets { traffic_class: self.member.driver.traffic_classes, ..Ets::default() };
+        // Only where counters of a class go together does it matter which class a priority has; elsewhere each has
+        // its own.
+        let shared = self.member.driver.traffic_classes;
+        let traffic_class = if shared == [0; 8] { [0, 1, 2, 3, 4, 5, 6, 7] } else { shared };
+        let ets = Ets { traffic_class, ..Ets::default() };
         let (rx, tx) = (self.presence.link_pause, self.presence.link_pause);
         PortSettings {
             dcb: Some(Dcb {
@@ -307,7 +321,7 @@ impl View {
             }),
             trust: Some(Trust::Dscp),
             link_pause: Some(LinkPause { negotiated: false, rx, tx }),
-            mtu_bytes: Some(9_000),
+            mtu_bytes: Some(self.mtu_bytes),
             ..PortSettings::default()
         }
     }

@@ -9,6 +9,7 @@ mod i40e;
 mod ice;
 mod ionic;
 mod mlx5;
+mod mlxsw;
 mod shown;
 
 use std::time::Duration;
@@ -22,6 +23,7 @@ pub(super) use i40e::I40E;
 pub(super) use ice::ICE;
 pub(super) use ionic::IONIC;
 pub(super) use mlx5::MLX5;
+pub(super) use mlxsw::MLXSW;
 
 /// Shorthand of the tables.
 const TX: Direction = Direction::Tx;
@@ -110,6 +112,14 @@ pub(super) struct Presence {
     pub(super) link_pause: bool,
 }
 
+impl Presence {
+    /// The priorities with PFC as a mask.
+    pub(super) fn pfc_mask(&self) -> u8 {
+        let on = |(number, on): (u8, &bool)| u8::from(*on) << number;
+        (0..).zip(&self.pfc).map(on).fold(0, |mask, bit| mask | bit)
+    }
+}
+
 /// The set of names of some tables, with what stands behind each.
 pub(super) fn expand(groups: &[Group], presence: Presence) -> (Vec<String>, Vec<Counter>) {
     let mut names = Vec::new();
@@ -150,7 +160,7 @@ mod tests {
 
     use super::*;
 
-    const ALL: [&Driver; 5] = [&MLX5, &BNXT, &ICE, &I40E, &IONIC];
+    const ALL: [&Driver; 6] = [&MLX5, &BNXT, &ICE, &I40E, &IONIC, &MLXSW];
 
     fn presence(priority: usize) -> Presence {
         let mut pfc = [false; Priority::COUNT];

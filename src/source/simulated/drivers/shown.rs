@@ -206,11 +206,10 @@ fn pfc_frames(truth: &NicTruth, direction: Direction) -> u64 {
     per_priority(truth, |figures, _| figures.pause(direction).frames())
 }
 
-/// The switch never sends 802.3x pause here.
 fn link_pause(truth: &NicTruth, direction: Direction) -> PauseTruth {
     match direction {
         Direction::Tx => truth.link_tx,
-        Direction::Rx => PauseTruth::default(),
+        Direction::Rx => truth.link_rx,
     }
 }
 
