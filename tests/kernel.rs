@@ -75,7 +75,8 @@ fn a_set_that_changes_its_size_never_mixes_its_names() {
     });
 }
 
-/// Changes the number of veth0's queues all the time until dropped, and then sets it to 16.
+/// Changes the number of veth0's queues some fifty times a second until dropped, and then sets it to 16. With no pause
+/// between the changes hardly a read has names that are still true when it ends.
 struct Resizing {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -90,6 +91,7 @@ impl Resizing {
             let sizes = [2, 16, 5, 9, 1, 12, 3].into_iter().cycle();
             for queues in sizes.take_while(|_| !asked.load(Ordering::Relaxed)).chain([16]) {
                 ethtool(&format!("-L veth0 rx {queues}"));
+                std::thread::sleep(Duration::from_millis(15));
             }
         });
         Self { stop, thread: Some(thread) }

@@ -36,6 +36,8 @@ enum Manner {
     PanicsOnce,
     Fails,
     Vanishes,
+    /// Has other names at each read.
+    Renames,
 }
 
 #[derive(Clone)]
@@ -80,6 +82,7 @@ impl CounterSet for Nic {
                 panic!("as told");
             }
             Manner::Fails => return Err(refused(Errno::INVAL)),
+            Manner::Renames => return Err(SourceError::NamesChanged),
             Manner::Vanishes => return Err(refused(Errno::NODEV)),
         }
         let count = self.reads.fetch_add(1, Ordering::Relaxed);
@@ -225,6 +228,23 @@ fn a_panic_or_a_failure_of_one_nic_stays_with_it() {
     running.nics[2].behaves(Manner::Answers);
     running.wait_for_all();
     assert_eq!(errors(&running.nics[0], Reason::Panicked), 0);
+    running.sampler.stop();
+}
+
+#[test]
+fn names_that_changed_for_long_are_read_again_soon() {
+    let running = Running::start(2, 1.0);
+    let nic = &running.nics[1];
+    nic.behaves(Manner::Renames);
+    let changes = |running: &Running| {
+        let figures = running.figures(&running.nics[1]);
+        figures.map_or(0, |own| own.sampling.errors[Reason::NamesChanged.position()])
+    };
+    running.wait("changes", |running| changes(running) > 12);
+    nic.behaves(Manner::Answers);
+    let since = Instant::now();
+    running.wait_for_all();
+    assert!(since.elapsed() < Duration::from_secs(2), "{:?}", since.elapsed());
     running.sampler.stop();
 }
 

@@ -18,6 +18,9 @@ use crate::source::{Host, PlanRules, PlannedSource, SourceError, monotonic_now, 
 /// A read that takes this long stalls others and is worth a line in the log.
 const LONG_READ: Duration = Duration::from_millis(500);
 
+/// The longest wait for names that go on changing: reading them takes milliseconds under rtnl where there are many.
+const LONGEST_WAIT_FOR_NAMES: Duration = Duration::from_millis(50);
+
 /// Everything that sampling a feed takes.
 pub(super) struct FeedTask {
     pub(super) feed: Feed,
@@ -204,10 +207,13 @@ impl FeedTask {
         if reason == Reason::Gone {
             return Course::IsOver;
         }
-        let wait = if reason == Reason::NamesChanged && state.failures == 0 {
-            Duration::ZERO
-        } else {
-            back_off(self.interval, state.failures)
+        let wait = match (reason, state.failures) {
+            (Reason::NamesChanged, 0) => Duration::ZERO,
+            // Nothing is wrong with the device, and it may be still again at any time.
+            (Reason::NamesChanged, failures) => {
+                back_off(self.interval, failures).min(LONGEST_WAIT_FOR_NAMES.max(self.interval))
+            }
+            (_, failures) => back_off(self.interval, failures),
         };
         state.failures = state.failures.saturating_add(1);
         let (now, missed) = (monotonic_now(), state.tally.figures().missed);
