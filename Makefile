@@ -10,7 +10,7 @@ SHELL := /bin/bash
 
 CHECK_TIERS := fmt clippy unit
 TEST_TIERS := unit clippy fmt size standalone msrv doc integration vm deny
-.PHONY: help setup setup-tests setup-vm setup-deny check test fuzz long scale $(sort $(CHECK_TIERS) $(TEST_TIERS))
+.PHONY: help setup setup-tests setup-vm setup-deny check test fuzz properties long scale $(sort $(CHECK_TIERS) $(TEST_TIERS))
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 LOGS := $(TARGET)/tiers
@@ -19,6 +19,9 @@ VENV := $(CACHE)/venv
 PREVIEW := $(CACHE)/dashboard-preview
 # Where setup puts the Python parser and cargo's own programs.
 export PATH := $(VENV)/bin:$(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
+
+# One commit has one result: properties draw the same cases each time here, new ones in `make properties`.
+export PROPTEST_RNG_SEED ?= 1
 
 TIER := tools/tier $(LOGS)
 
@@ -78,6 +81,10 @@ size: ## whether a source file is too long
 
 standalone: ## whether something refers to a place outside this tree
 	@$(TIER) standalone -- tools/check-standalone
+
+properties: ## every property over PROPTEST_CASES (5000) cases that no run saw before
+	@$(TIER) properties -- env -u PROPTEST_RNG_SEED PROPTEST_CASES=$(or $(PROPTEST_CASES),5000) \
+		cargo test --locked --lib --test catalogue --test cli_settings --test record -- --show-output
 
 long: ## the engine over 24 hours of samples at 100 ms and one at 1 ms of each course; some minutes
 	@$(TIER) long -- env ROCE_LONG=1 cargo test --locked --test truth long:: -- --show-output

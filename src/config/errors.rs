@@ -1,6 +1,6 @@
 //! What is wrong with the settings: each fault with its place, its value and what is allowed.
 
-use std::fmt;
+use std::fmt::{self, Write};
 use std::path::PathBuf;
 
 /// Where a setting was written.
@@ -47,12 +47,29 @@ pub struct Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}: ", self.place)?;
+        let mut line = OneLine(formatter);
+        write!(line, "{}: ", self.place)?;
         if let Some(value) = &self.value {
-            // Quoted and escaped, so that a value cannot forge a line of its own.
-            write!(formatter, "{value:?}: ")?;
+            write!(line, "{value:?}: ")?;
         }
-        formatter.write_str(&self.message)
+        line.write_str(&self.message)
+    }
+}
+
+/// Escapes control characters: keys, file names and parsers' messages hold what a file says, which must not
+/// forge a line of its own nor steer a terminal.
+struct OneLine<'a, 'b>(&'a mut fmt::Formatter<'b>);
+
+impl Write for OneLine<'_, '_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for letter in text.chars() {
+            if letter.is_control() {
+                write!(self.0, "{}", letter.escape_default())?;
+            } else {
+                self.0.write_char(letter)?;
+            }
+        }
+        Ok(())
     }
 }
 

@@ -99,6 +99,22 @@ proptest! {
     }
 }
 
+/// A key, a file's name and a parser's message are as foreign as a value.
+#[test]
+fn no_file_forges_a_line_of_its_own() {
+    for text in [
+        "\"\\n[\\n\": 1\n",
+        "web:\n  \"a\\nb\": 1\n",
+        "log: {\"\\e[2J\": 1}\n",
+        "log: {level: \"in\\nfo\"}\n",
+        "web: !<a%0Ab> 1\n",
+    ] {
+        let errors = load_with_file(text.as_bytes(), &[]).expect_err(text).to_string();
+        assert_eq!(errors.lines().count(), 1, "{errors}");
+        assert!(!errors.contains(char::is_control), "{errors:?}");
+    }
+}
+
 fn check_any_file(bytes: &[u8]) {
     let started = Instant::now();
     if let Err(errors) = load_with_file(bytes, &[]) {
