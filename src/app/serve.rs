@@ -103,7 +103,7 @@ async fn serve_all(
     let mut servers = Servers::new(started.door);
     let mut served = Vec::new();
     for (offset, make_host) in (0_u16..).zip(hosts) {
-        let board = Arc::new(Board::default());
+        let board = Arc::new(Board::keeping(settings.sampler.interval));
         servers.serve(settings, offset, &board, Arc::new(monotonic_now)).await?;
         let recording = settings.record.as_deref().map(|path| record(path, offset));
         let recording = recording.transpose()?;

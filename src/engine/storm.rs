@@ -86,13 +86,21 @@ pub(super) struct Storm {
     episodes: u64,
     time: Duration,
     last_start: Option<Monotonic>,
+    /// The end of the last sample that belongs to a storm.
+    held_until: Monotonic,
 }
 
 impl Storm {
     /// Calm, nothing seen.
     #[must_use]
     pub(super) const fn new() -> Self {
-        Self { phase: Phase::Calm, episodes: 0, time: Duration::ZERO, last_start: None }
+        Self {
+            phase: Phase::Calm,
+            episodes: 0,
+            time: Duration::ZERO,
+            last_start: None,
+            held_until: Monotonic::ZERO,
+        }
     }
 
     /// Whether a storm is on. It is, too, while it is quiet but not for long enough.
@@ -117,6 +125,12 @@ impl Storm {
     #[must_use]
     pub(super) const fn last_start(&self) -> Option<Monotonic> {
         self.last_start
+    }
+
+    /// When the last storm was last held: its end, when it is over.
+    #[must_use]
+    pub(super) const fn held_until(&self) -> Monotonic {
+        self.held_until
     }
 
     /// Takes a judged sample.
@@ -144,6 +158,7 @@ impl Storm {
         let suspicion = before.joined(settings, judged);
         if let Some((since, time)) = suspicion.storm(settings) {
             self.begin(since);
+            self.held_until = judged.ended;
             self.time += time;
         } else if suspicion.is_none() {
             self.phase = Phase::Calm;
@@ -156,6 +171,7 @@ impl Storm {
         self.phase = match quiet.joined(settings, judged) {
             None => {
                 self.time += quiet.time() + judged.span;
+                self.held_until = judged.ended;
                 Phase::Storm(Quiet::default())
             }
             Some(longer) if longer.time() >= settings.recovery => Phase::Calm,
@@ -171,6 +187,7 @@ impl Storm {
 
     /// The NIC's own stall detector fired: an episode, whatever the ratio says.
     pub(super) fn stalled(&mut self, now: Monotonic) {
+        self.held_until = now;
         match self.phase {
             Phase::Storm(_) => self.phase = Phase::Storm(Quiet::default()),
             Phase::Calm | Phase::Suspect(_) => self.begin(now),
