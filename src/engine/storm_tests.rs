@@ -6,26 +6,33 @@ const MS: Duration = Duration::from_millis(1);
 
 struct Run {
     storm: Storm,
+    /// The length of a sample that was meant; as long as it is, if none.
+    interval: Option<Duration>,
     now: Monotonic,
-    before: Duration,
+    before: PausedBefore,
     doubt: Duration,
 }
 
 impl Run {
     fn new() -> Self {
         let now = Monotonic::from_nanos(1_000_000_000);
-        Self { storm: Storm::new(), now, before: Duration::ZERO, doubt: Duration::ZERO }
+        Self {
+            storm: Storm::new(),
+            interval: None,
+            now,
+            before: PausedBefore::default(),
+            doubt: Duration::ZERO,
+        }
     }
 
     fn sample(&mut self, span: Duration, ratio: f64, evidence: Evidence, upper_bound: bool) {
         self.now = self.now.plus(span);
-        let (ended, paused_before) = (self.now, self.before);
+        let (ended, before) = (self.now, self.before);
         let paused = span.mul_f64(ratio);
         let (doubt, ratio) = (self.doubt, ratio.min(1.0));
-        let judged =
-            Judged { ended, span, ratio, paused, doubt, upper_bound, evidence, paused_before };
+        let judged = Judged { ended, span, ratio, paused, doubt, upper_bound, evidence, before };
         self.storm.judge(&StormSettings::default(), &judged);
-        self.before = span.mul_f64(ratio);
+        self.before = PausedBefore::of(span, self.interval.unwrap_or(span), ratio);
     }
 
     fn samples(&mut self, count: u32, ratio: f64) {
@@ -123,7 +130,7 @@ fn an_interval_without_a_verdict_ends_suspicion_but_no_storm() {
     let mut run = Run::new();
     run.samples(19, 1.0);
     run.storm.no_verdict();
-    run.before = Duration::ZERO;
+    run.before = PausedBefore::default();
     run.samples(19, 1.0);
     assert_eq!(run.storm.episodes(), 0);
     run.samples(1, 1.0);
@@ -153,6 +160,27 @@ fn a_pause_that_began_within_a_sample_counts_from_there() {
     run.sample(100 * MS, 1.0, Evidence::Unknown, false);
     assert!(run.storm.is_active());
     assert_eq!(run.storm.time(), 250 * MS);
+}
+
+#[test]
+fn what_a_late_sample_may_have_paused_before_counts_for_its_date_and_not_for_detection() {
+    let paused_late = |shares: &[(u32, f64)]| {
+        let mut run = Run::new();
+        run.interval = Some(100 * MS);
+        for (millis, ratio) in shares {
+            run.sample(*millis * MS, *ratio, Evidence::Unknown, false);
+        }
+        run.storm
+    };
+    // A tick was lost: 50 ms of short pauses, some rest, and then a hold of 150 ms of which 50 ms are in the same sample.
+    assert!(!paused_late(&[(200, 0.5), (100, 1.0), (100, 0.0)]).is_active());
+    // The same counters with a hold of 250 ms.
+    let storm = paused_late(&[(200, 0.25), (100, 1.0), (100, 1.0)]);
+    assert!(storm.is_active());
+    assert_eq!(storm.time(), 250 * MS, "none of it is lost");
+    assert_eq!(storm.last_start(), Some(Monotonic::from_nanos(1_150_000_000)));
+    // What cannot all be in the late part counts.
+    assert!(paused_late(&[(150, 1.0), (100, 1.0)]).is_active());
 }
 
 #[test]
@@ -225,7 +253,7 @@ fn a_gap_lends_a_suspicion_no_time() {
         doubt: Duration::ZERO,
         upper_bound: false,
         evidence: Evidence::Agrees,
-        paused_before: Duration::ZERO,
+        before: PausedBefore::default(),
     };
     run.storm.pass_gap(&settings, &gap(1.0));
     assert!(!run.storm.is_active());
