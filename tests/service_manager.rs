@@ -77,7 +77,8 @@ impl Managed {
         while since.elapsed() < PATIENCE {
             match self.notices.recv(&mut buffer) {
                 Ok(length) => {
-                    let notice = String::from_utf8_lossy(&buffer[..length]).into_owned();
+                    let notice = String::from_utf8_lossy(buffer.get(..length).unwrap_or_default())
+                        .into_owned();
                     if notice.contains(what) {
                         return notice;
                     }
