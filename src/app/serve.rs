@@ -297,6 +297,7 @@ fn state_of(settings: &Settings, board: &Arc<Board>, clock: Clock) -> ServerStat
     ServerState {
         snapshot: Arc::new(move || shown.snapshot(clock())),
         ready: Arc::new(move || asked.is_ready()),
+        past: Arc::<Board>::clone(board),
         build: BuildInfo::current(),
         telemetry_path: settings.web.telemetry_path.clone(),
         process_root: settings.web.exporter_metrics.then(|| settings.procfs.clone()),
