@@ -18,14 +18,27 @@ const RATES = [
 ];
 
 const byId = (id) => document.getElementById(id);
-const percent = (share) => `${(share * 100).toFixed(share > 0 && share < 0.0995 ? 2 : 1)} %`;
+
+// Never 100 % or 0 % of what is only near it.
+function percent(share) {
+  if (share <= 0 || share >= 1) return `${share <= 0 ? 0 : 100} %`;
+  if (share < 0.00005) return "< 0.01 %";
+  return `${Math.min(share * 100, 99.9).toFixed(share < 0.0995 ? 2 : 1)} %`;
+}
+
+// An upper bound.
+function atMost(share) {
+  const text = percent(share);
+  return text.startsWith("<") ? text : `≤ ${text}`;
+}
+
 const count = (value) => value.toLocaleString("en", { maximumFractionDigits: value < 10 ? 1 : 0 });
 const nameOf = (device) => device || "no netdev";
 
 function span(seconds) {
   if (seconds < 0.001) return `${(seconds * 1e6).toFixed(0)} µs`;
-  if (seconds < 1) return `${(seconds * 1e3).toFixed(seconds < 0.1 ? 1 : 0)} ms`;
-  if (seconds < 60) return `${seconds.toFixed(1)} s`;
+  if (seconds < 0.9995) return `${(seconds * 1e3).toFixed(seconds < 0.1 ? 1 : 0)} ms`;
+  if (seconds < 59.95) return `${seconds.toFixed(1)} s`;
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${Math.floor(seconds % 60)} s`;
   return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`;
 }
@@ -115,7 +128,7 @@ function side(device, priority, way) {
     const ratio = shareOf(figures);
     share.setAttribute("data-metric", exact ? "roce_pfc_pause_ratio" : "roce_pfc_pause_ratio_upper_bound");
     share.setAttribute("data-value", ratio ?? "");
-    say(share, ratio === undefined ? "unknown" : `${exact ? "" : "≤ "}${percent(ratio)}`);
+    say(share, ratio === undefined ? "unknown" : exact ? percent(ratio) : atMost(ratio));
     say(peak, figures.pause_ratio_peak === undefined ? "" : `peak ${percent(figures.pause_ratio_peak)}`);
     const points = trendOf(device, priority, way);
     const highest = points.reduce((most, point) => Math.max(most, point.peak), 0);
@@ -236,7 +249,7 @@ function card(first) {
     keep(priorities, item.priorities, (one) => one.priority, (one) => priorityBlock(item.device, one));
     keep(ports, item.rdma, (one) => `${one.rdma_device}\n${one.port ?? ""}`, (one) => {
       const list = element("dl", { class: "rates" });
-      const name = element("div", {}, element("dt", {}, one.port === undefined ? one.rdma_device : `${one.rdma_device}/${one.port}`));
+      const name = element("p", { class: "port" }, one.port === undefined ? one.rdma_device : `${one.rdma_device}/${one.port}`);
       const update = (now) => {
         const all = rates(item.device, now);
         const none = { name: "", title: "no ECN or CNP counters", text: "" };
@@ -280,7 +293,7 @@ function showStorms(storms) {
   keep(stormTable.body, storms, (storm) => storm.id, (first) => {
     const { own, cells } = stormTable.row();
     const [port, who, onset, lasted, peak, samples] = cells;
-    const button = element("button", { type: "button", "aria-label": `Samples around the storm of ${where(first)}` }, "Show");
+    const button = element("button", { type: "button", "aria-label": `Show samples around the storm of ${where(first)}` }, "Show");
     button.addEventListener("click", () => showStorm(first.id));
     say(port, where(first));
     say(who, `${first.meaning} (${first.direction})`);
@@ -289,7 +302,7 @@ function showStorms(storms) {
     const update = (storm) => {
       say(lasted, storm.active ? `${span(storm.lasted_seconds)}, goes on` : span(storm.lasted_seconds));
       const share = shareOf(storm.peak);
-      say(peak, share === undefined ? "unknown" : `${storm.peak.pause_ratio === undefined ? "≤ " : ""}${percent(share)}`);
+      say(peak, share === undefined ? "unknown" : storm.peak.pause_ratio === undefined ? atMost(share) : percent(share));
       kind(own, "bad", storm.active);
     };
     return { own, update };
