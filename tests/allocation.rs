@@ -97,6 +97,19 @@ fn a_sample_of_a_pausing_nic_allocates_nothing_on_its_way_to_the_board() {
 }
 
 #[test]
+fn the_past_of_a_nic_takes_the_memory_that_the_papers_say() {
+    let mut chain = Chain::new(PausedNic::of_priorities());
+    // All of them are lossless, so that the first sample sets everything aside.
+    let first = measure(|| chain.step());
+    let kept = 8 * 24 * RING + HistorySize::bytes_per_device();
+    let kept = i64::try_from(kept).unwrap();
+    assert!(HistorySize::bytes_per_device() < 210_000, "{}", HistorySize::bytes_per_device());
+    assert!((kept..kept + 200_000).contains(&first.bytes_current), "{kept}: {first:?}");
+    let rest = measure(|| (0..2 * RING).for_each(|_| chain.step()));
+    assert_eq!(rest.count_total, 0, "{rest:?}");
+}
+
+#[test]
 fn a_read_of_rdma_counters_allocates_nothing() {
     let root = tempfile::tempdir().unwrap();
     let directory = root.path().join("class/infiniband/mlx5_0/ports/1/hw_counters");

@@ -22,6 +22,8 @@ mod figures;
 mod paused_nic;
 #[path = "api/refusals.rs"]
 mod refusals;
+#[path = "api/schemathesis.rs"]
+mod schemathesis;
 #[path = "api/still.rs"]
 mod still;
 #[path = "api/storms.rs"]

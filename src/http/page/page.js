@@ -274,7 +274,7 @@ function showDevices(devices) {
 // --- Storms ---
 
 const where = (storm) => `${nameOf(storm.device)} priority ${storm.priority}`;
-const detail = element("div", { "aria-live": "polite" });
+const detail = element("div", { id: "storm", "aria-live": "polite" });
 const stormTable = table("The last 16 storms of each device", [
   ["Port", ""], ["Who", ""], ["Onset", ""], ["Lasted", "number"], ["Peak", "number"], ["Samples", ""],
 ]);
@@ -319,6 +319,7 @@ async function showStorm(id) {
     element("h3", {}, `Around the storm of ${where(storm)}: ${storm.meaning}`), note, ...Object.values(charts)));
   const marks = [storm.onset_unix_seconds, storm.end_unix_seconds].filter((time) => time !== undefined);
   showSamples(charts, storm.samples, note, marks);
+  note.append("; kept are those around its onset and its end, which are marked");
 }
 
 // --- Checks and sources ---
