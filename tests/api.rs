@@ -1,4 +1,4 @@
-//! The API over real sockets: every answer against `docs/openapi.yaml`, its figures against the metrics, its refusals.
+//! The API over real sockets: every answer against `openapi.yaml`, its figures against the metrics, its refusals.
 
 #![allow(
     missing_docs,

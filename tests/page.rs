@@ -12,16 +12,12 @@
     reason = "tests: the shared modules serve several test crates, and a panic is a failed test"
 )]
 
-#[path = "web/client.rs"]
-mod client;
 mod exposition;
 mod paused_nic;
 #[path = "prometheus/servers.rs"]
 mod servers;
 #[path = "api/still.rs"]
 mod still;
-#[path = "exposition/strict_parser.rs"]
-mod strict_parser;
 mod web;
 
 use std::collections::BTreeSet;
@@ -31,11 +27,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use exposition::judges::skip;
+use exposition::strict_parser;
 use roce_exporter::export::Format;
 use serde_json::Value;
 use servers::Exporter;
 use still::still;
-use web::{Server, state};
+use web::{Server, client, state};
 
 /// What the tests need beside this tree; says so where it is not there.
 fn tools() -> Option<(PathBuf, PathBuf)> {

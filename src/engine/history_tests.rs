@@ -1,10 +1,6 @@
 //! What is kept of a NIC whose pause is made here.
 
-#[allow(dead_code, reason = "serves the tests of the engine, too")]
-#[path = "hand_driven_nic.rs"]
-mod hand_driven_nic;
-
-use hand_driven_nic::{Kind, MS, Nic};
+use super::hand_driven_nic::{Kind, MS, Nic};
 
 use super::history::{
     ALLOWANCE, EPISODES, Episode, FeedHistory, HistorySize, PastSample, SAMPLES_AROUND,

@@ -323,4 +323,6 @@ fn shown_priorities(plan: &Plan) -> u8 {
 mod tests;
 
 #[cfg(test)]
+mod hand_driven_nic;
+#[cfg(test)]
 mod history_tests;

@@ -178,13 +178,7 @@ impl Track {
     /// What the last sample showed, and where it leaves the storms.
     #[must_use]
     pub(super) fn now(&self) -> (Cell, StormNow) {
-        let storm = StormNow {
-            active: self.storm.is_active(),
-            episodes: self.storm.episodes(),
-            began: self.storm.last_start().zip(self.storm_start_unix),
-            held_until: self.storm.held_until(),
-        };
-        (self.newest, storm)
+        (self.newest, self.storm.now(self.storm_start_unix))
     }
 
     /// Sums of the trailing window; of whole spans on request.

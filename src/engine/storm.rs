@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use super::history::StormNow;
 use super::suspicion::{Quiet, Suspicion};
 use crate::model::Monotonic;
 
@@ -148,10 +149,15 @@ impl Storm {
         self.last_start
     }
 
-    /// When the last storm was last held: its end, when it is over.
+    /// Where it stands, for the list of storms; `start_unix` is when the last one began on the wall clock.
     #[must_use]
-    pub(super) const fn held_until(&self) -> Monotonic {
-        self.held_until
+    pub(super) fn now(&self, start_unix: Option<f64>) -> StormNow {
+        StormNow {
+            active: self.is_active(),
+            episodes: self.episodes,
+            began: self.last_start.zip(start_unix),
+            held_until: self.held_until,
+        }
     }
 
     /// Takes a judged sample.

@@ -1,4 +1,4 @@
-//! `docs/openapi.yaml`: that it is an OpenAPI 3.1 document of this server, and that every answer keeps it.
+//! `openapi.yaml`: that it is an `OpenAPI` 3.1 document of this server, and that every answer keeps it.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,7 +15,7 @@ pub struct Contract(pub Value);
 
 impl Contract {
     pub fn read() -> Self {
-        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/openapi.yaml");
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/http/api/openapi.yaml");
         Self(serde_saphyr::from_str(&fs::read_to_string(file).unwrap()).unwrap())
     }
 
@@ -115,7 +115,7 @@ fn the_document_lists_the_server_s_paths_and_no_others() {
 fn the_document_is_served_as_it_is() {
     let server = Server::start(state());
     let reply = get(server.address, "/api/v1/openapi.yaml");
-    assert_eq!(reply.text(), include_str!("../../docs/openapi.yaml"));
+    assert_eq!(reply.text(), include_str!("../../src/http/api/openapi.yaml"));
     server.stop();
     let contract = Contract::read();
     assert_eq!(contract.0["openapi"], "3.1.0");

@@ -29,7 +29,7 @@ fn schemathesis_finds_no_fault() {
         .args(["run", "--no-color", "--seed=1", "--generation-deterministic"])
         .args(["--max-examples=20", "--exclude-path=/api/v1/events", "--request-timeout=20"])
         .arg(format!("--url=http://{}", server.address))
-        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/openapi.yaml"))
+        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/src/http/api/openapi.yaml"))
         .current_dir(directory.path())
         .output()
         .unwrap();

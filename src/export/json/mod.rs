@@ -1,7 +1,7 @@
 //! The figures as JSON, for the API and the page.
 //!
 //! The same snapshot as the exposition, by device instead of by family. Counters go by their metric's name and are in
-//! its unit. What is absent has no key; no value is ever null. `docs/openapi.yaml` says what each key means, and a test
+//! its unit. What is absent has no key; no value is ever null. `http`'s `openapi.yaml` says what each key means, and a test
 //! holds the answers against it.
 
 #![allow(clippy::struct_field_names, reason = "keys of the documented form")]

@@ -1,6 +1,6 @@
 //! The API below `/api/v1/`: the figures as JSON, for scripts and for the page.
 //!
-//! `docs/openapi.yaml` is its contract, and is served beside it. An answer takes one of the places that scrapes have;
+//! `openapi.yaml` is its contract, and is served beside it. An answer takes one of the places that scrapes have;
 //! without a free one it is 503 at once. Refuses a request that it does not know whole: a misspelt parameter is an
 //! error, not a default.
 
@@ -31,7 +31,7 @@ use crate::engine::history::KEPT;
 use crate::export::json;
 
 /// The contract.
-const OPENAPI: &str = include_str!("../../../docs/openapi.yaml");
+const OPENAPI: &str = include_str!("openapi.yaml");
 
 /// What samples reach back to where nobody says how far.
 const USUAL_REACH: Duration = Duration::from_secs(10);
