@@ -21,8 +21,9 @@ use ring::{Ring, Row};
 use super::Basis;
 use crate::model::{Direction, Monotonic, Priority};
 
-/// Bytes that all NICs of a host together may take for what was.
-pub const ALLOWANCE: usize = 64 << 20;
+/// Bytes that all NICs of a host together may take for what was: enough for all priorities of 8 NICs at 10 ms, and with
+/// room left below the limits that `deploy/` sets.
+pub const ALLOWANCE: usize = 32 << 20;
 
 /// How much is kept of each priority, and what is left for further ones; one for all NICs of a host.
 #[derive(Debug)]
