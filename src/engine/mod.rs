@@ -26,7 +26,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use asymmetry::Windows;
-use history::{Cell, FeedHistory, PriorityNow};
+use history::{FeedHistory, PriorityNow};
 use pause::{LeftOut, Span, Track};
 use refresh::{Due, Refresh};
 
@@ -287,14 +287,10 @@ impl FeedEngine {
             if !has(lossless, priority) && !both.iter().any(Track::has_paused) {
                 continue;
             }
-            let side = |direction| both.iter().find(|own| own.direction() == direction);
-            let sides = Direction::ALL.map(side);
-            let now = PriorityNow {
-                priority,
-                basis: sides.map(|own| own.map(Track::basis)),
-                cells: sides.map(|own| own.map_or(Cell::NONE, |own| own.now().0)),
-                storms: sides.map(|own| own.map(|own| own.now().1)),
-            };
+            let mut now = PriorityNow::nothing_of(priority);
+            for own in both {
+                now.add(own);
+            }
             history.note(&now, self.judged);
         }
     }

@@ -76,7 +76,15 @@ pub struct Episode {
 #[derive(Debug)]
 pub(super) struct EpisodeLog {
     kept: Vec<Kept>,
-    known: [[u64; 2]; Priority::COUNT],
+    known: [[Known; 2]; Priority::COUNT],
+}
+
+/// What is known of a track.
+#[derive(Clone, Copy, Debug, Default)]
+struct Known {
+    episodes: u64,
+    /// The place of its latest storm, unless that was given to another.
+    latest: Option<usize>,
 }
 
 impl EpisodeLog {
@@ -87,7 +95,7 @@ impl EpisodeLog {
     /// Sets the memory aside.
     pub(super) fn new() -> Self {
         let kept = (0..EPISODES).map(|_| Kept::vacant()).collect();
-        Self { kept, known: [[0; 2]; Priority::COUNT] }
+        Self { kept, known: [[Known::default(); 2]; Priority::COUNT] }
     }
 
     /// Takes in what a track says now. `newest` is the row of the sample, if it was judged.
@@ -102,26 +110,30 @@ impl EpisodeLog {
         let side = usize::from(direction == Direction::Rx);
         let known = self.known.get_mut(priority.position()).and_then(|own| own.get_mut(side));
         let Some(known) = known else { return };
-        let before = std::mem::replace(known, storm.episodes);
-        let open = |own: &&mut Kept| own.is_open(priority, direction);
-        // An engine that began anew knows nothing of the storm that its forerunner was in.
+        let before = std::mem::replace(&mut known.episodes, storm.episodes);
         if storm.episodes != before {
-            self.kept.iter_mut().filter(open).for_each(|own| own.over = true);
+            let latest = self.kept.get_mut(known.latest.unwrap_or(usize::MAX));
+            // An engine that began anew knows nothing of the storm that its forerunner was in.
+            if let Some(own) = latest.filter(|own| own.is_of(priority, direction)) {
+                own.over = true;
+            }
         }
         if storm.episodes > before
             && let Some((onset, unix)) = storm.began
-            && let Some(own) = self.kept.iter_mut().min_by_key(|own| own.id)
         {
-            own.begin(next_id(), (priority, direction), (onset, unix), ring);
-        }
-        if let Some(own) = self.kept.iter_mut().find(open) {
-            own.go_on(storm, ring, newest);
-        } else if let Some(row) = newest {
-            let ended = |own: &&mut Kept| own.priority == priority && own.direction == direction;
-            let last = self.kept.iter_mut().filter(ended).max_by_key(|own| own.id);
-            if let Some(own) = last.filter(|own| own.id > 0) {
-                own.add_after_end(row);
+            let oldest = self.kept.iter_mut().enumerate().min_by_key(|(_, own)| own.id);
+            if let Some((place, own)) = oldest {
+                known.latest = Some(place);
+                own.begin(next_id(), (priority, direction), (onset, unix), ring);
             }
+        }
+        // Most tracks never had a storm; this is all that they cost.
+        let Some(place) = known.latest else { return };
+        match self.kept.get_mut(place).filter(|own| own.is_of(priority, direction)) {
+            Some(own) if own.over => own.add_after_end(newest),
+            Some(own) => own.go_on(storm, ring, newest),
+            // A newer storm of another has taken its place.
+            None => known.latest = None,
         }
     }
 
@@ -153,8 +165,8 @@ impl Kept {
         }
     }
 
-    fn is_open(&self, priority: Priority, direction: Direction) -> bool {
-        self.id > 0 && !self.over && self.priority == priority && self.direction == direction
+    fn is_of(&self, priority: Priority, direction: Direction) -> bool {
+        self.priority == priority && self.direction == direction
     }
 
     fn begin(
@@ -194,9 +206,9 @@ impl Kept {
         }
     }
 
-    fn add_after_end(&mut self, row: &Row) {
+    fn add_after_end(&mut self, row: Option<&Row>) {
         if self.at_end.len() < SAMPLES_AROUND {
-            self.at_end.push(*row);
+            self.at_end.extend(row);
         }
     }
 

@@ -19,6 +19,7 @@ pub use ring::{KEPT, PastPause, PastSample, rows_for};
 use ring::{Ring, Row};
 
 use super::Basis;
+use super::pause::Track;
 use crate::model::{Direction, Monotonic, Priority};
 
 /// Bytes that all NICs of a host together may take for what was: enough for all priorities of 8 NICs at 10 ms, and with
@@ -89,6 +90,23 @@ pub(super) struct PriorityNow {
     pub(super) basis: [Option<Basis>; 2],
     pub(super) cells: [Cell; 2],
     pub(super) storms: [Option<StormNow>; 2],
+}
+
+impl PriorityNow {
+    pub(super) const fn nothing_of(priority: Priority) -> Self {
+        Self { priority, basis: [None; 2], cells: [Cell::NONE; 2], storms: [None; 2] }
+    }
+
+    /// Adds one direction.
+    pub(super) fn add(&mut self, track: &Track) {
+        let place = usize::from(track.direction() == Direction::Rx);
+        let (cell, storm) = track.now();
+        if let (Some(basis), Some(own), Some(storms)) =
+            (self.basis.get_mut(place), self.cells.get_mut(place), self.storms.get_mut(place))
+        {
+            (*basis, *own, *storms) = (Some(track.basis()), cell, Some(storm));
+        }
+    }
 }
 
 /// What was of one NIC.
