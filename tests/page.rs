@@ -25,6 +25,7 @@ use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 use exposition::judges::skip;
 use exposition::strict_parser;
@@ -33,6 +34,9 @@ use serde_json::Value;
 use servers::Exporter;
 use still::still;
 use web::{Server, client, state};
+
+/// One browser at a time: a page that opens slowly misses the first storm, and the next is 40 s away.
+static BROWSER: Mutex<()> = Mutex::new(());
 
 /// What the tests need beside this tree; says so where it is not there.
 fn tools() -> Option<(PathBuf, PathBuf)> {
@@ -113,6 +117,7 @@ fn compare(report: &Value, address: SocketAddr) -> Vec<(String, String)> {
 #[test]
 fn the_page_shows_the_figures_of_the_metrics() {
     let Some(tools) = tools() else { return };
+    let _alone = BROWSER.lock().unwrap_or_else(PoisonError::into_inner);
     let once = ["--width", "1280", "--theme", "light"];
     let server = Server::start(still());
     let all = reports(&tools, server.address, "still", &once);
@@ -139,6 +144,7 @@ fn the_page_shows_the_figures_of_the_metrics() {
 #[test]
 fn a_storm_shows_within_a_second_and_is_named_with_its_direction() {
     let Some(tools) = tools() else { return };
+    let _alone = BROWSER.lock().unwrap_or_else(PoisonError::into_inner);
     let exporter = Exporter::start(&["demo", "--scenario", "nic-storm"]);
     let all = reports(&tools, exporter.address, "storm", &["--storms", "3", "--open"]);
     assert_eq!(all.len(), 4, "two themes in two widths");
