@@ -16,9 +16,6 @@ use crate::client::get;
 const PATIENCE: Duration = Duration::from_secs(30);
 const REQUIRE_ALL: &str = "ROCE_REQUIRE_ALL_TIERS";
 
-/// The built program.
-pub const EXPORTER: &str = env!("CARGO_BIN_EXE_roce_exporter");
-
 struct Running(Child);
 
 impl Drop for Running {
@@ -29,7 +26,7 @@ impl Drop for Running {
     }
 }
 
-pub fn wait_for<T>(what: &str, mut attempt: impl FnMut() -> Option<T>) -> T {
+fn wait_for<T>(what: &str, mut attempt: impl FnMut() -> Option<T>) -> T {
     let since = Instant::now();
     loop {
         if let Some(found) = attempt() {
@@ -64,22 +61,11 @@ pub struct Behind {
 
 impl Behind {
     pub fn start(files: &Certificates, text: &str) -> Self {
-        Self::start_by(files, text, Command::new(EXPORTER), &["--web.listen-address=127.0.0.1:0"])
-    }
-
-    /// The same by a command that starts the program with the arguments that are added to it, and with `flags`.
-    pub fn start_by(
-        files: &Certificates,
-        text: &str,
-        mut command: Command,
-        flags: &[&str],
-    ) -> Self {
         files.write("web.yml", text);
         let log = files.path("log");
-        let process = command
-            .args(["demo", "--web.config.file"])
+        let process = Command::new(env!("CARGO_BIN_EXE_roce_exporter"))
+            .args(["demo", "--web.listen-address=127.0.0.1:0", "--web.config.file"])
             .arg(files.path("web.yml"))
-            .args(flags)
             .stderr(File::create(&log).unwrap())
             .spawn()
             .unwrap();
@@ -102,15 +88,6 @@ impl Behind {
         self.read.store(end, Ordering::Relaxed);
     }
 
-    /// The log so far.
-    pub fn log(&self) -> String {
-        fs::read_to_string(&self.log).unwrap()
-    }
-
-    pub fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.process.0), signal).unwrap();
-    }
-
     /// Processor time so far.
     pub fn cpu_seconds(&self) -> f64 {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.process.0.id())).unwrap();
@@ -122,7 +99,7 @@ impl Behind {
     /// Stops it as a service manager does; says how long that took.
     pub fn stop(mut self) -> Duration {
         let since = Instant::now();
-        self.signal(Signal::TERM);
+        kill_process(Pid::from_child(&self.process.0), Signal::TERM).unwrap();
         assert!(self.process.0.wait().unwrap().success());
         since.elapsed()
     }
