@@ -117,6 +117,7 @@ fn demo_lists_every_scenario_and_refuses_an_unknown_one() {
         "cnp-lost",
         "wrong-priority",
         "one-sided",
+        "deaf-nic",
         "priority-mismatch",
         "mtu-mismatch",
         "link-pause",

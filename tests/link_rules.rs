@@ -138,6 +138,18 @@ fn a_one_sided_link_loses_everything_in_one_direction() {
 }
 
 #[test]
+fn a_nic_without_pfc_loses_all_that_its_switch_port_asks() {
+    if lacks("prometheus", "a_nic_without_pfc_loses_all_that_its_switch_port_asks") {
+        return;
+    }
+    let (fleet, prometheus) = joined("deaf-nic");
+    let told = settled(&fleet, &prometheus, ("host0", "eth1", "rx"));
+    assert!((0.95..=1.0).contains(&told), "switch0 sends and host0 hears {told} less");
+    let seen = settled(&fleet, &prometheus, ("switch0", "swp2", "tx"));
+    assert!((0.95..=1.0).contains(&seen), "the same from the switch: {seen}");
+}
+
+#[test]
 fn a_good_link_loses_nothing_in_either_direction() {
     if lacks("prometheus", "a_good_link_loses_nothing_in_either_direction") {
         return;

@@ -98,6 +98,17 @@ fn a_one_sided_link_says_which_end_is_deaf() {
 }
 
 #[test]
+fn a_nic_without_pfc_is_the_deaf_end() {
+    let fleet = demo("deaf-nic");
+    let ends = [end(fleet.addresses[0], "eth1"), end(fleet.addresses[1], "swp2")];
+    let ran = pair(&[&ends[0], &ends[1], "--for=4s"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.out);
+    for part in ["CRITICAL: one-sided: priority 3: ", "/swp2 asks", "/eth1 misses 100 %", "pfc 3"] {
+        assert!(ran.out.contains(part), "{part} is not in {}", ran.out);
+    }
+}
+
+#[test]
 fn ends_with_different_priorities_are_told() {
     let ran = measured(&demo("priority-mismatch"), &["--format=json"]);
     assert_eq!(ran.code, Some(2), "{}", ran.out);

@@ -176,6 +176,19 @@ fn one_sided_pfc_pauses_nobody_and_drops() {
 }
 
 #[test]
+fn a_deaf_nic_is_not_held_and_the_switch_drops() {
+    let bench = Bench::new("deaf-nic", 6);
+    bench.advance(10 * SECOND);
+    let fabric = bench.simulation.fabric();
+    let asked = fabric.lock().unwrap().switch_asked(BNXT.0, BNXT.1, THREE).unwrap();
+    let felt = bench.truth(BNXT).priority(THREE);
+    assert!(asked.paused_ns > SECOND / 100 && asked.xoff_frames > 100, "{asked:?}");
+    assert!(felt.rx.xoff_frames < asked.xoff_frames / 50, "{felt:?} {asked:?}");
+    assert_eq!(felt.tx.frames(), 0, "it has PFC off");
+    assert!(bench.balance().dropped > 0, "what does not fit is dropped");
+}
+
+#[test]
 fn a_late_peer_holds_and_the_nic_drops_all_the_same() {
     let bench = Bench::new("lossless-drops", 6);
     bench.advance(10 * SECOND);

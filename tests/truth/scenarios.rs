@@ -55,6 +55,7 @@ scenarios! {
     cnp_lost: "cnp-lost", (15, 40), (0, 140), (0, 300);
     wrong_priority: "wrong-priority", (15, 40), (0, 140), (0, 300);
     one_sided: "one-sided", (15, 40), (0, 140), (0, 300);
+    deaf_nic: "deaf-nic", (15, 40), (0, 140), (0, 300);
     priority_mismatch: "priority-mismatch", (15, 40), (0, 140), (0, 300);
     mtu_mismatch: "mtu-mismatch", (15, 40), (0, 140), (0, 300);
     link_pause: "link-pause", (15, 40), (0, 140), (0, 300);

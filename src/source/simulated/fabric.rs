@@ -119,6 +119,18 @@ impl Fabric {
         Some(self.network.switch_held(port, priority))
     }
 
+    /// The pause that the switch port asked of a NIC on a priority, heard or not.
+    #[must_use]
+    pub fn switch_asked(
+        &self,
+        host: usize,
+        place: usize,
+        priority: Priority,
+    ) -> Option<PauseTruth> {
+        let port = self.port(Nic { host, place })?;
+        Some(self.network.switch_truth(port).priority(priority).tx)
+    }
+
     /// What really happened at the switch port that the NIC at `port` hangs on.
     pub(super) fn switch_truth(&self, port: usize) -> NicTruth {
         self.network.switch_truth(port)
@@ -300,6 +312,7 @@ impl Fabric {
                 self.obey(nic, Obedience::Never);
                 self.set_switch_pfc(nic, 0);
             }
+            Change::Ignores { nic } => self.ignore(nic),
             Change::PeerPfc { nic, priority } => self.peer_pfc(nic, priority),
             Change::Mtu { nic, bytes } => {
                 let port = self.port(nic);
@@ -354,6 +367,19 @@ impl Fabric {
         if let Some(port) = port.and_then(|port| self.network.ports.get_mut(port)) {
             port.switch_pfc = Some(mask);
         }
+    }
+
+    /// Turns PFC off at the NIC; its switch port goes on to ask for pause.
+    fn ignore(&mut self, nic: Nic) {
+        let Some(port) = self.port(nic) else { return };
+        for priority in Priority::ALL {
+            let deaf_nic = (Obedience::AtOnce, Obedience::Never);
+            self.network.set_lane_obedience(port, priority, deaf_nic);
+            self.network.set_downlink_pfc(port, priority, false);
+        }
+        self.set_switch_pfc(nic, 1 << self.lossless.number());
+        self.change_presence(port, |presence| presence.pfc = [false; Priority::COUNT]);
+        self.network.withdraw_pauses();
     }
 
     /// Either end hears only pause on the priorities that it has PFC on.

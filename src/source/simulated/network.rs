@@ -107,6 +107,13 @@ impl Network {
         }
     }
 
+    /// Whether a port's NIC pauses the switch on a priority.
+    pub(super) fn set_downlink_pfc(&mut self, port: usize, priority: Priority, on: bool) {
+        if let Some(downlink) = self.downlinks.get_mut(lane_of(port, priority)) {
+            downlink.lossless = on;
+        }
+    }
+
     /// How the switch answers the pause of a port's NIC. The NIC obeys at once.
     pub(super) fn set_obedience(&mut self, port: usize, obedience: Obedience) {
         for priority in Priority::ALL {

@@ -88,6 +88,8 @@ pub(super) enum Change {
     CnpDelivery(bool),
     /// The switch port ignores this NIC's pause.
     PeerIgnores { nic: Nic },
+    /// The NIC has PFC off: it ignores its switch port's pause and asks for none.
+    Ignores { nic: Nic },
     /// The switch port has PFC on this priority instead of the lossless one; the NIC does not.
     PeerPfc { nic: Nic, priority: Priority },
     /// The netdev has another MTU than its switch port.

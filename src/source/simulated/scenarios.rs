@@ -210,6 +210,24 @@ pub(super) const ALL: &[Scenario] = &[
         ],
     ),
     lasting(
+        "deaf-nic",
+        "one-sided PFC",
+        "a NIC without PFC sends on through the pause of its switch port, which drops",
+        &[
+            cue(START, Change::Ignores { nic: BNXT }),
+            cue(START, Change::Offer { from: BNXT, to: PEER, class: Class::Lossless, percent: 40 }),
+            cue(
+                START,
+                Change::Stalls {
+                    nic: Some(PEER),
+                    class: Class::Lossless,
+                    every: Micros(15_000, 25_000),
+                    lasts: Micros(1_500, 3_000),
+                },
+            ),
+        ],
+    ),
+    lasting(
         "priority-mismatch",
         "pause on different priorities",
         "a NIC has PFC on priority 3 and its switch port on priority 4; neither hears the other",
