@@ -13,8 +13,8 @@ use super::drivers::{Counter, Group, Presence, expand, show};
 use super::scenario::Trouble;
 use super::truth::NicTruth;
 use crate::model::{
-    BitsPerSecond, Dcb, DeviceFacts, Ets, GidType, LinkFacts, LinkLayer, LinkPause, Pfc,
-    PortSettings, Priority, RdmaPort, Trust, Width,
+    BitsPerSecond, Dcb, DeviceFacts, EcnSettings, Ets, GidType, LinkFacts, LinkLayer, LinkPause,
+    PcieLink, Pfc, PortDetails, PortSettings, Priority, RdmaPort, Trust, Width,
 };
 use crate::source::SourceError;
 
@@ -295,7 +295,29 @@ impl View {
                 traffic_class: dcb.and_then(|dcb| dcb.ets).map(|ets| ets.traffic_class),
             },
             settings,
+            details: self.details(),
             ..DeviceFacts::default()
+        }
+    }
+
+    /// Of these drivers only mlx5 shows its ECN roles. The slot is as wide and as fast as the NIC.
+    fn details(&self) -> PortDetails {
+        let (lanes, megatransfers) = (Some(16), Some(16_000));
+        let ecn = EcnSettings {
+            notification_point: Some(u8::MAX),
+            reaction_point: Some(u8::MAX),
+            cnp_dscp: Some(48),
+        };
+        PortDetails {
+            ecn: if self.member.driver.name == "mlx5_core" { ecn } else { EcnSettings::default() },
+            pcie: PcieLink {
+                lanes,
+                most_lanes: lanes,
+                megatransfers,
+                most_megatransfers: megatransfers,
+            },
+            fec: Some("rs".to_owned()),
+            ..PortDetails::default()
         }
     }
 
