@@ -30,44 +30,64 @@ pub fn has_prometheus(test: &str) -> bool {
     found
 }
 
-/// The first of some ports that were free a moment ago.
-fn free_ports() -> u16 {
+/// The first of so many ports in a row that were free a moment ago.
+fn free_ports(count: u16) -> u16 {
     for _ in 0..100 {
         let first = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let Some(last) = first.checked_add(HOSTS - 1) else { continue };
+        let Some(last) = first.checked_add(count - 1) else { continue };
         if (first..=last).all(|port| TcpListener::bind(("127.0.0.1", port)).is_ok()) {
             return first;
         }
     }
-    panic!("no {HOSTS} free ports in a row");
+    panic!("no {count} free ports in a row");
+}
+
+/// The shipped rules that dashboards show something of, over seconds: a test cannot wait for minutes.
+fn rules() -> Vec<(&'static str, String)> {
+    let over = |window: &str, text: &str| {
+        let short = text
+            .replace("[5m]", &format!("[{window}]"))
+            .replace("offset 5m", &format!("offset {window}"))
+            .replace("for: 1m", "for: 0s");
+        assert!(!short.contains("5m]"));
+        short
+    };
+    vec![
+        ("links.yml", over("3s", include_str!("../../alerts/roce-links.rules.yml"))),
+        ("policy.yml", over("10s", include_str!("../../alerts/roce-policy.rules.yml"))),
+        ("recording.yml", over("10s", include_str!("../../alerts/roce-recording.rules.yml"))),
+        ("pause.yml", over("10s", include_str!("../../alerts/roce-pause.rules.yml"))),
+    ]
 }
 
 /// A fabric in this scenario and a Prometheus that calls its hosts `host0` and so on.
 pub fn fabric(scenario: &str) -> (Exporter, Prometheus) {
-    let first = free_ports();
-    let hosts = HOSTS.to_string();
+    scraped(&["--scenario", scenario], &["host0", "host1", "host2", "host3"])
+}
+
+/// A demo with these arguments, that serves these one after the other, and its Prometheus.
+fn scraped(arguments: &[&str], served: &[&str]) -> (Exporter, Prometheus) {
+    let first = free_ports(u16::try_from(served.len()).unwrap());
+    let hosts = served.iter().filter(|name| name.starts_with("host")).count().to_string();
     let exporter = Exporter::start_at(
         &format!("127.0.0.1:{first}"),
-        &["demo", "--hosts", &hosts, "--scenario", scenario],
+        &[&["demo", "--hosts", &hosts], arguments].concat(),
     );
-    let targets: Vec<String> = (0..HOSTS)
-        .map(|host| {
-            let address = SocketAddr::from(([127, 0, 0, 1], first + host));
-            format!("      - {{targets: ['{address}'], labels: {{instance: host{host}, cluster: lab}}}}\n")
-        })
-        .collect();
-    // The shipped rules, over seconds: a test cannot wait for minutes.
-    let rules = include_str!("../../alerts/roce-links.rules.yml")
-        .replace("[5m]", "[3s]")
-        .replace("offset 5m", "offset 3s");
-    assert!(!rules.contains("5m]"));
+    let target = |(port, name): (u16, &&str)| {
+        let address = SocketAddr::from(([127, 0, 0, 1], port));
+        format!("      - {{targets: ['{address}'], labels: {{instance: {name}, cluster: lab}}}}\n")
+    };
+    let targets: Vec<String> = (first..).zip(served).map(target).collect();
+    let rules = rules();
+    let files: Vec<&str> = rules.iter().map(|(name, _)| *name).collect();
     let text = format!(
         "global: {{scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s}}\n\
-         rule_files: [links.yml]\nscrape_configs:\n  - job_name: roce\n    \
+         rule_files: [{}]\nscrape_configs:\n  - job_name: roce\n    \
          static_configs:\n{}",
+        files.join(", "),
         targets.concat()
     );
-    (exporter, Prometheus::configured(&text, &[("links.yml", rules)]))
+    (exporter, Prometheus::configured(&text, &rules))
 }
 
 pub fn encoded(text: &str) -> String {
@@ -163,6 +183,17 @@ fn is(series: &Value, host: &str, device: &str, priority: &str) -> bool {
     series["instance"] == host && series["device"] == device && series["priority"] == priority
 }
 
+/// The alerts that a dashboard marks on its time lines.
+fn alerts(shown: &Shown<'_>, dashboard: &Dashboard) -> Vec<Value> {
+    let annotations = dashboard.annotations();
+    let of_alerts = annotations
+        .iter()
+        .filter_map(|own| own["expr"].as_str())
+        .find(|own| own.contains("ALERTS"));
+    let found = asked(shown, of_alerts.unwrap(), false);
+    found.into_iter().map(|(series, _)| series).collect()
+}
+
 /// The first second in which the source of `nic-storm` has held its peer for most of the window, and the links are known.
 pub fn source_holds(prometheus: &Prometheus) -> u64 {
     let since = Instant::now();
@@ -172,7 +203,9 @@ pub fn source_holds(prometheus: &Prometheus) -> u64 {
         let holds =
             found.iter().any(|(series, value)| is(series, "host0", "eth0", "3") && *value > 0.5);
         // The rules are the last to have anything.
-        if holds && !panel(&shown, &dashboard("roce-storm"), "Links").is_empty() {
+        let storm = dashboard("roce-storm");
+        let told = alerts(&shown, &storm).iter().any(|own| own["alertname"] == "RoceStormSent");
+        if holds && told && !panel(&shown, &storm, "Links").is_empty() {
             return shown.unix_seconds;
         }
         assert!(since.elapsed() < Duration::from_mins(1), "no storm within a minute");
@@ -218,7 +251,46 @@ fn a_storm_is_seen_at_its_source_and_at_its_victims() {
     let sends: Vec<_> = starts.iter().filter(|(series, _)| series["direction"] == "tx").collect();
     assert!(sends.len() == 1 && is(&sends[0].0, "host0", "eth0", "3"), "{starts:?}");
     assert!(starts.len() > 1, "nobody followed: {starts:?}");
+    for dashboard in dashboards() {
+        let marked = alerts(&shown, &dashboard);
+        let sent: Vec<_> =
+            marked.iter().filter(|alert| alert["alertname"] == "RoceStormSent").collect();
+        assert!(
+            sent.len() == 1 && sent[0]["instance"] == "host0" && sent[0]["device"] == "eth0",
+            "{}: {marked:?}",
+            dashboard.name
+        );
+    }
     filled(&shown, &[]);
+}
+
+#[test]
+fn what_a_link_loses_is_shown_at_both_ends() {
+    if !has_prometheus("what_a_link_loses_is_shown_at_both_ends") {
+        return;
+    }
+    let (_exporter, prometheus) =
+        scraped(&["--switch", "--scenario", "deaf-nic"], &["host0", "host1", "switch0"]);
+    let storm = dashboard("roce-storm");
+    let links = storm.panel("Links");
+    let lost = links.iter().find(|target| target.expression().contains("lost:ratio")).unwrap();
+    let since = Instant::now();
+    let ends = [("host0", "eth1", "rx"), ("switch0", "swp2", "tx")];
+    loop {
+        let shown = Shown { prometheus: &prometheus, unix_seconds: unix_seconds() };
+        let found = of_target(&shown, lost);
+        let whole = |(host, device, direction): (&str, &str, &str)| {
+            found.iter().any(|(series, value)| {
+                (series["host"] == host && series["device"] == device)
+                    && (series["direction"] == direction && *value > 0.95)
+            })
+        };
+        if ends.into_iter().all(whole) {
+            break;
+        }
+        assert!(since.elapsed() < Duration::from_mins(1), "{found:?}");
+        sleep(Duration::from_millis(500));
+    }
 }
 
 #[test]
