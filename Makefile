@@ -10,7 +10,7 @@ SHELL := /bin/bash
 
 CHECK_TIERS := fmt clippy unit
 TEST_TIERS := unit clippy fmt size standalone msrv doc integration vm deny
-.PHONY: help setup setup-tests setup-vm setup-deny check test fuzz properties long scale deploy setup-packages release packages $(sort $(CHECK_TIERS) $(TEST_TIERS))
+.PHONY: help setup setup-tests setup-vm setup-deny check test fuzz properties long scale deploy setup-packages release reproducible packages $(sort $(CHECK_TIERS) $(TEST_TIERS))
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 LOGS := $(TARGET)/tiers
@@ -91,9 +91,12 @@ deploy: ## writes the parts of deploy/ that come from alerts/ and dashboards/
 setup-packages:
 	@tools/setup packages $(CACHE)/venv-packages $(CACHE)/kubernetes
 
-release: setup-packages ## the static program and its packages with checksums, below target/release-packages
+release: setup-packages ## the static program and its packages with checksums and bill of materials, below target/release-packages
 	@tools/packages "$$(tools/static-build)" $(RELEASED)
-	@cd $(RELEASED) && sha256sum -- *.deb *.rpm *.tar.gz >SHA256SUMS && cat SHA256SUMS
+	@cat $(RELEASED)/SHA256SUMS
+
+reproducible: release ## whether the commit gives the same bytes in another place; builds all of it once more
+	@$(TIER) reproducible -- tools/reproducible $(RELEASED)
 
 packages: release ## whether what is shipped installs, runs and goes: container, unit, deb, rpm, Kubernetes; some minutes
 	@$(TIER) packages -- tests/packages/run.py $(CACHE)/venv-packages $(CACHE)/kubernetes \

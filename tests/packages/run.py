@@ -15,6 +15,7 @@ from pathlib import Path
 import container
 import debian
 import kubernetes
+import release
 import rpm
 import service
 from commands import Missing
@@ -35,7 +36,7 @@ class Shipped:
 def main():
     only = os.environ.get("ROCE_PACKAGES_ONLY", "")
     passed, failed, skipped = 0, [], []
-    for module in [container, service, debian, rpm, kubernetes]:
+    for module in [release, container, service, debian, rpm, kubernetes]:
         for check in module.CHECKS:
             name = f"{module.__name__}: {check.__name__.replace('_', ' ')}"
             if only not in name:
