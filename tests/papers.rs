@@ -17,6 +17,8 @@ mod messages;
 #[path = "papers/names.rs"]
 mod names;
 mod program;
+#[path = "papers/scraping.rs"]
+mod scraping;
 #[path = "exposition/strict_parser.rs"]
 mod strict_parser;
 
