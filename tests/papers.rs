@@ -5,6 +5,8 @@
     dead_code,
     unreachable_pub,
     clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
     clippy::indexing_slicing,
     clippy::string_slice,
     reason = "tests: shared modules serve several test crates, and a failed test says where"

@@ -141,7 +141,7 @@ def chart_and_base_say_the_same(shipped):
             assert comparable(one) == comparable(other), f"{key}: {comparable(one)} {comparable(other)}"
 
 
-CHECKS = [
+CHECKS_OF_FILES = CHECKS = [
     base_is_valid,
     schemas_find_faults,
     chart_is_valid,
