@@ -10,7 +10,7 @@ SHELL := /bin/bash
 
 CHECK_TIERS := fmt clippy unit
 TEST_TIERS := unit clippy fmt size standalone msrv doc integration manifests vm deny
-.PHONY: help setup setup-tests setup-vm setup-manifests setup-deny check test fuzz properties long scale deploy setup-packages release reproducible packages $(sort $(CHECK_TIERS) $(TEST_TIERS))
+.PHONY: help setup setup-tests setup-vm setup-manifests setup-deny check test fuzz properties long scale deploy setup-packages release reproducible packages readme $(sort $(CHECK_TIERS) $(TEST_TIERS))
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 LOGS := $(TARGET)/tiers
@@ -108,6 +108,9 @@ reproducible: release ## whether the commit gives the same bytes in another plac
 packages: release ## whether what is shipped installs, runs and goes: container, unit, deb, rpm, Kubernetes; some minutes
 	@$(TIER) packages -- tests/packages/run.py $(CACHE)/venv-packages $(CACHE)/kubernetes \
 		$(TARGET)/$$(rustc --print host-tuple)/release/roce_exporter $(RELEASED)
+
+readme: ## the two commands that the README begins with, in a fresh Debian; two builds of everything
+	@TIER_SECONDS=10800 $(TIER) readme --needs python3 -- tests/packages/readme.py
 
 properties: ## every property over PROPTEST_CASES (5000) cases that no run saw before
 	@$(TIER) properties -- env -u PROPTEST_RNG_SEED PROPTEST_CASES=$(or $(PROPTEST_CASES),5000) \
