@@ -9,8 +9,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 CHECK_TIERS := fmt clippy unit
-TEST_TIERS := unit clippy fmt size standalone msrv doc integration vm deny
-.PHONY: help setup setup-tests setup-vm setup-deny check test fuzz properties long scale deploy setup-packages release packages $(sort $(CHECK_TIERS) $(TEST_TIERS))
+TEST_TIERS := unit clippy fmt size standalone msrv doc integration manifests vm deny
+.PHONY: help setup setup-tests setup-vm setup-manifests setup-deny check test fuzz properties long scale deploy setup-packages release reproducible packages readme $(sort $(CHECK_TIERS) $(TEST_TIERS))
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 LOGS := $(TARGET)/tiers
@@ -36,7 +36,7 @@ help: ## this list
 	@echo
 	@echo 'ROCE_REQUIRE_ALL_TIERS=1 makes a missing tool a failure. Logs are in $(LOGS).'
 
-setup: setup-tests setup-vm setup-deny ## installs what the tests use (Debian, as root), else lists what is missing
+setup: setup-tests setup-vm setup-manifests setup-deny ## installs what the tests use (Debian, as root), else lists what is missing
 
 setup-tests:
 	@tools/setup tests $(VENV) $(PREVIEW) $(PAGE_CHECK) $(SCHEMATHESIS)
@@ -44,6 +44,9 @@ setup-tests:
 # After the other part: apt-get runs once at a time.
 setup-vm: setup-tests
 	@tools/setup vm
+
+setup-manifests: setup-vm
+	@tools/setup manifests $(CACHE)/venv-packages $(CACHE)/kubernetes
 
 setup-deny:
 	@tools/setup deny
@@ -69,8 +72,12 @@ unit: ## tests inside the source, and examples in its documentation
 integration: $(if $(TIERS_COLLECTED),setup-tests unit) ## tests over the library's interface and the built program
 	@$(TIER) integration -- cargo test --locked --no-fail-fast --test '*' -- --show-output
 
-# Not beside other tests: both measure time.
-vm: $(if $(TIERS_COLLECTED),setup-vm integration) ## the program on a RoCE NIC in a real kernel, in a virtual machine
+# Not beside other tests, here and for the virtual machine: they measure time.
+manifests: $(if $(TIERS_COLLECTED),setup-manifests integration) ## the systemd unit, the Dockerfile and Kubernetes' files, by what reads them
+	@cargo build --locked --quiet --bin roce_exporter
+	@$(TIER) manifests --needs python3 -- tests/packages/run.py $(CACHE)/venv-packages $(CACHE)/kubernetes $(TARGET)/debug/roce_exporter
+
+vm: $(if $(TIERS_COLLECTED),setup-vm manifests) ## the program on a RoCE NIC in a real kernel, in a virtual machine
 	@$(TIER) vm --needs python3 -- tests/vm/host/run.py $(CACHE)/vm
 
 deny: $(if $(TIERS_COLLECTED),setup-deny) ## licences, bans and sources of dependencies
@@ -91,13 +98,19 @@ deploy: ## writes the parts of deploy/ that come from alerts/ and dashboards/
 setup-packages:
 	@tools/setup packages $(CACHE)/venv-packages $(CACHE)/kubernetes
 
-release: setup-packages ## the static program and its packages with checksums, below target/release-packages
+release: setup-packages ## the static program and its packages with checksums and bill of materials, below target/release-packages
 	@tools/packages "$$(tools/static-build)" $(RELEASED)
-	@cd $(RELEASED) && sha256sum -- *.deb *.rpm *.tar.gz >SHA256SUMS && cat SHA256SUMS
+	@cat $(RELEASED)/SHA256SUMS
+
+reproducible: release ## whether the commit gives the same bytes in another place; builds all of it once more
+	@$(TIER) reproducible -- tools/reproducible $(RELEASED)
 
 packages: release ## whether what is shipped installs, runs and goes: container, unit, deb, rpm, Kubernetes; some minutes
 	@$(TIER) packages -- tests/packages/run.py $(CACHE)/venv-packages $(CACHE)/kubernetes \
 		$(TARGET)/$$(rustc --print host-tuple)/release/roce_exporter $(RELEASED)
+
+readme: ## the two commands that the README begins with, in a fresh Debian; two builds of everything
+	@TIER_SECONDS=10800 $(TIER) readme --needs python3 -- tests/packages/readme.py
 
 properties: ## every property over PROPTEST_CASES (5000) cases that no run saw before
 	@$(TIER) properties -- env -u PROPTEST_RNG_SEED PROPTEST_CASES=$(or $(PROPTEST_CASES),5000) \

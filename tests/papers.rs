@@ -1,6 +1,28 @@
-//! The papers say what the program does: the help text in the README, the flags and keys in the documentation.
-#![allow(missing_docs, reason = "tests")]
-#![allow(clippy::unwrap_used, reason = "a failed test says where")]
+//! The papers say what the program does: the help text in the README, the flags, keys, names and messages in the
+//! documentation, and where their links lead.
+#![allow(
+    missing_docs,
+    dead_code,
+    unreachable_pub,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    reason = "tests: shared modules serve several test crates, and a failed test says where"
+)]
+
+#[path = "papers/links.rs"]
+mod links;
+#[path = "papers/messages.rs"]
+mod messages;
+#[path = "papers/names.rs"]
+mod names;
+mod program;
+#[path = "papers/scraping.rs"]
+mod scraping;
+#[path = "exposition/strict_parser.rs"]
+mod strict_parser;
 
 use std::fs;
 use std::path::Path;
@@ -9,6 +31,27 @@ use roce_exporter::config::{Settings, command, parse_from};
 
 fn read_paper(name: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).unwrap()
+}
+
+/// The cells of each row of the first table after a comment of this text.
+fn table(paper: &str, marker: &str) -> Vec<Vec<String>> {
+    let (_, after) = paper.split_once(&format!("<!-- {marker} -->\n")).unwrap();
+    // A bar inside a cell is written with a backslash before it.
+    let cells = |line: &str| {
+        let line = line.replace("\\|", "\u{0}");
+        let inner = line.trim().trim_matches('|').split('|');
+        inner.map(|cell| cell.trim().replace('\u{0}', "|")).collect()
+    };
+    let rows: Vec<Vec<String>> =
+        after.lines().skip(2).take_while(|line| line.starts_with('|')).map(cells).collect();
+    assert!(rows.len() > 1, "no table after {marker}");
+    rows
+}
+
+/// What stands in the first backticks of a cell.
+fn quoted(cell: &str) -> &str {
+    let marks = if cell.contains("``") { "``" } else { "`" };
+    cell.split(marks).nth(1).unwrap()
 }
 
 /// The first fenced block after `marker`.

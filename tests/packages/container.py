@@ -81,4 +81,5 @@ def image_runs_without_a_privilege(shipped):
     buildah("rm", image)
 
 
-CHECKS = [dockerfile_is_without_remark, build_stage_copies_what_cargo_needs, image_runs_without_a_privilege]
+CHECKS_OF_FILES = [dockerfile_is_without_remark, build_stage_copies_what_cargo_needs]
+CHECKS = [*CHECKS_OF_FILES, image_runs_without_a_privilege]

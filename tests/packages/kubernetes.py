@@ -1,9 +1,10 @@
-"""The kustomize base and the Helm chart: rendered by the real kubectl and helm, held to Kubernetes' own schemas.
+"""The kustomize base and the Helm chart: rendered by the real kubectl and helm, held to the schemas of Kubernetes and of
+the Prometheus operator."""
 
-What belongs to the Prometheus operator is rendered and compared, but held to no schema."""
-
+import copy
 import json
 import re
+from pathlib import Path
 
 from commands import run
 
@@ -31,13 +32,60 @@ def templated(shipped, *options):
     return run(shipped.tools / "helm", "template", "roce-exporter", chart, "--namespace=roce-exporter", *options)
 
 
+def operator_faults(shipped, its_objects):
+    """What the Prometheus operator's definitions say against each object, by its kind and name."""
+    file = shipped.scratch / "operator.json"
+    file.write_text(json.dumps(its_objects), encoding="utf-8")
+    judge = Path(__file__).parent / "operator_objects.py"
+    with open(file, encoding="utf-8") as stream:
+        return json.loads(run(shipped.venv / "bin" / "python3", "-B", judge, stdin=stream))
+
+
 def held_to_schemas(shipped, text):
-    own = [one for one in objects(shipped, text) if one["kind"] not in OPERATOR]
+    every = objects(shipped, text)
+    own = [one for one in every if one["kind"] not in OPERATOR]
     assert {one["kind"] for one in own} <= BUILT_IN, own
     file = shipped.scratch / "objects.yaml"
     file.write_text("".join(f"---\n{json.dumps(one)}\n" for one in own), encoding="utf-8")
     for version in KUBERNETES:
         run(shipped.venv / "bin" / "kubernetes-validate", "--strict", f"--kubernetes-version={version}", file)
+    for name, faults in operator_faults(shipped, [one for one in every if one["kind"] in OPERATOR]).items():
+        assert not faults, f"{name}: {faults}"
+
+
+def schemas_find_faults(shipped):
+    """Each object of the operator with one fault: a judge that accepts one of these judges nothing."""
+    good = [one for one in objects(shipped, kustomized(shipped)) if one["kind"] in OPERATOR]
+    by_kind = {one["kind"]: one for one in good}
+    assert set(by_kind) == OPERATOR, by_kind.keys()
+    endpoint = ["spec", "podMetricsEndpoints", 0]
+    rule = ["spec", "groups", 0, "rules", 0]
+    wrong = [
+        ("PodMonitor", [*endpoint, "intervall"], "15s"),
+        ("PodMonitor", [*endpoint, "interval"], "often"),
+        ("PodMonitor", [*endpoint, "relabelings", 0, "action"], "keepp"),
+        ("PodMonitor", ["spec", "selector"], None),
+        ("PrometheusRule", [*rule, "expression"], "1"),
+        ("PrometheusRule", [*rule, "for"], "soon"),
+        ("PrometheusRule", [*rule, "labels"], {"severity": 1}),
+        ("PrometheusRule", [*rule, "expr"], None),
+    ]
+    spoilt = []
+    for number, (kind, path, value) in enumerate(wrong):
+        one = copy.deepcopy(by_kind[kind])
+        one["metadata"]["name"] = str(number)
+        *outer, last = path
+        place = one
+        for step in outer:
+            place = place[step]
+        if value is None:
+            del place[last]
+        else:
+            place[last] = value
+        spoilt.append(one)
+    found = operator_faults(shipped, spoilt)
+    for number, (kind, path, value) in enumerate(wrong):
+        assert found[f"{kind} {number}"], f"{kind}: {path} = {value} is accepted"
 
 
 def base_is_valid(shipped):
@@ -93,8 +141,9 @@ def chart_and_base_say_the_same(shipped):
             assert comparable(one) == comparable(other), f"{key}: {comparable(one)} {comparable(other)}"
 
 
-CHECKS = [
+CHECKS_OF_FILES = CHECKS = [
     base_is_valid,
+    schemas_find_faults,
     chart_is_valid,
     chart_refuses_wrong_values,
     chart_and_base_say_the_same,

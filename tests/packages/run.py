@@ -1,7 +1,8 @@
 #!/usr/bin/env -S python3 -B
-"""Tries what is shipped, as far as a machine without systemd, Kubernetes and RPM can: run.py VENV TOOLS PROGRAM DIRECTORY.
+"""Tries what is shipped, as far as a machine without systemd, Kubernetes and RPM can: run.py VENV TOOLS PROGRAM [DIRECTORY].
 
-VENV holds Python's checkers, TOOLS helm and kubectl, DIRECTORY what tools/packages made. Ends with a line in the form of
+VENV holds Python's checkers, TOOLS helm and kubectl, DIRECTORY what tools/packages made. Without it only the files of the tree
+are tried, with any build of the program. Ends with a line in the form of
 Rust's own tests. A check whose tool is missing is named as skipped, or fails where every tier must run.
 """
 
@@ -15,6 +16,7 @@ from pathlib import Path
 import container
 import debian
 import kubernetes
+import release
 import rpm
 import service
 from commands import Missing
@@ -23,11 +25,11 @@ from commands import Missing
 class Shipped:
     """What the checks work on."""
 
-    def __init__(self, venv, tools, program, made, scratch):
+    def __init__(self, scratch, venv, tools, program, made=None):
         self.venv = Path(venv).resolve()
         self.tools = Path(tools).resolve()
         self.program = Path(program).resolve()
-        self.made = Path(made).resolve()
+        self.made = made and Path(made).resolve()
         self.scratch = Path(scratch)
         self.tree = Path(__file__).resolve().parent.parent.parent
 
@@ -35,15 +37,15 @@ class Shipped:
 def main():
     only = os.environ.get("ROCE_PACKAGES_ONLY", "")
     passed, failed, skipped = 0, [], []
-    for module in [container, service, debian, rpm, kubernetes]:
-        for check in module.CHECKS:
+    for module in [release, container, service, debian, rpm, kubernetes]:
+        for check in module.CHECKS if len(sys.argv) > 4 else getattr(module, "CHECKS_OF_FILES", []):
             name = f"{module.__name__}: {check.__name__.replace('_', ' ')}"
             if only not in name:
                 continue
             since = time.monotonic()
             with tempfile.TemporaryDirectory(prefix="roce-packages-") as scratch:
                 try:
-                    check(Shipped(*sys.argv[1:], scratch))
+                    check(Shipped(scratch, *sys.argv[1:]))
                     passed += 1
                     print(f"{name} ... ok ({time.monotonic() - since:.1f} s)", flush=True)
                 except Missing as missing:

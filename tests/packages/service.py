@@ -70,4 +70,4 @@ def filter_lets_through_what_the_program_calls(shipped):
     assert not refused, f"the unit's filter refuses {sorted(refused)}"
 
 
-CHECKS = [units_are_understood, service_is_hardened, filter_lets_through_what_the_program_calls]
+CHECKS_OF_FILES = CHECKS = [units_are_understood, service_is_hardened, filter_lets_through_what_the_program_calls]
