@@ -23,6 +23,8 @@ use super::seldom::Seldom;
 
 /// Bytes of answers that clients have not taken.
 const MOST_UNSENT: usize = 64 << 20;
+/// How long a client may take nothing while the server stops.
+const STALLED_MILLISECONDS: u64 = 1_000;
 /// For the connection that gives way to do so.
 const LEAVING_TIME: Duration = Duration::from_millis(200);
 
@@ -111,10 +113,18 @@ impl Places {
         Some(Place { guest, number, _permit: permit })
     }
 
-    /// Waits until no place is taken.
-    pub(super) async fn empty(&self) {
+    /// Waits until no place is taken, and closes whose client takes nothing meanwhile. What is at work is waited for.
+    pub(super) async fn clear(&self) {
         // It is never closed, so there is no error.
-        drop(self.free.acquire_many(self.most).await);
+        let all = self.free.acquire_many(self.most);
+        tokio::pin!(all);
+        while timeout(LEAVING_TIME, &mut all).await.is_err() {
+            let stalled = |own: &&Arc<Guest>| {
+                let idle = self.now().saturating_sub(own.moved.load(Ordering::Relaxed));
+                own.waits() && idle >= STALLED_MILLISECONDS
+            };
+            self.guests().values().filter(stalled).for_each(|own| own.dismiss());
+        }
     }
 
     /// Closes the connection that has waited longest for its client. False where none waits.
@@ -294,7 +304,7 @@ mod tests {
         assert!(places.take().await.is_none(), "all are at work");
         drop((working, all));
         taken.clear();
-        places.empty().await;
+        places.clear().await;
         assert!(places.guests().is_empty());
     }
 

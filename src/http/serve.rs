@@ -33,8 +33,7 @@ pub(super) struct Stopping(pub(super) watch::Receiver<bool>);
 /// Serves `router` on all listeners, to whom `door` lets in, until `stop` is true or its sender is gone.
 ///
 /// On stop no connection is accepted any more, idle ones are closed, and requests in progress have
-/// [`STOP_GRACE`] to finish. A client that has sent half a request, or does not read, holds nothing up for
-/// longer; its connection ends with the runtime. Without a listener it returns at once. `places` may be shared with
+/// [`STOP_GRACE`] to finish. A client that has sent half a request, or does not read, is closed after a second. Without a listener it returns at once. `places` may be shared with
 /// other servers.
 ///
 /// # Errors
@@ -63,7 +62,7 @@ pub async fn serve(
         ended.map_err(io::Error::other)?;
     }
     tokio::select! {
-        () = places.empty() => {}
+        () = places.clear() => {}
         () = tokio::time::sleep(STOP_GRACE) => {
             tracing::warn!(grace = ?STOP_GRACE, "stopping with requests in progress");
         }
