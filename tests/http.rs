@@ -12,7 +12,15 @@
     reason = "tests: the shared modules serve several test crates, and a panic is a failed test"
 )]
 
+#[path = "web_access/certificates.rs"]
+mod certificates;
 mod exposition;
+mod load;
+mod paused_nic;
+#[path = "http/load.rs"]
+mod scrapes;
+#[path = "http/slow.rs"]
+mod slow;
 mod web;
 
 use std::io::{BufReader, Read, Write};

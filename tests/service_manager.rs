@@ -181,6 +181,31 @@ fn a_socket_that_is_handed_over_is_served() {
 }
 
 #[test]
+fn systemd_itself_hands_over_a_socket() {
+    const ACTIVATE: &str = "systemd-socket-activate";
+    if !Command::new(ACTIVATE).arg("--version").output().is_ok_and(|own| own.status.success()) {
+        let all = std::env::var_os("ROCE_REQUIRE_ALL_TIERS").is_some_and(|value| value == "1");
+        assert!(!all, "{ACTIVATE} is missing");
+        println!("SKIPPED: {ACTIVATE}");
+        return;
+    }
+    // It takes no port 0, so it gets one that was free a moment ago.
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let mut activate = Command::new(ACTIVATE);
+    activate
+        .args(["--setenv=NOTIFY_SOCKET", "--listen", &address.to_string(), PROGRAM])
+        .args(["demo", "--web.systemd-socket"]);
+    let managed = Managed::start(&mut activate);
+    managed.wait_for_log("Listening on");
+    // The first client starts the program, in the place of the one that listened, and is served.
+    assert_eq!(client::get(address, "/-/healthy").status, 200);
+    managed.told("READY=1");
+    assert_eq!(managed.address(), address);
+    assert_eq!(client::get(address, "/metrics").status, 200);
+    managed.stop();
+}
+
+#[test]
 fn without_a_socket_handed_over_it_says_so() {
     let output = Command::new(PROGRAM).args(["demo", "--web.systemd-socket"]).output().unwrap();
     assert_eq!(output.status.code(), Some(1));

@@ -6,6 +6,7 @@
 mod check;
 mod decode;
 mod demo;
+mod descriptors;
 mod healthcheck;
 mod listen;
 mod once;

@@ -16,11 +16,11 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::signals::{Asked, Signals};
-use super::{listen, load_catalogue, sampler_options, service_manager};
+use super::{descriptors, listen, load_catalogue, sampler_options, service_manager};
 use crate::build_info::BuildInfo;
 use crate::catalogue::Catalogue;
 use crate::config::{Cli, Settings};
-use crate::http::{self, Door, ServerState};
+use crate::http::{self, Door, Places, ServerState};
 use crate::log::LevelHandle;
 use crate::model::Monotonic;
 use crate::record::{Recording, Start};
@@ -59,6 +59,8 @@ pub(super) struct Running {
 /// The servers of all boards, and what stops them.
 pub(super) struct Servers {
     door: Arc<Door>,
+    /// One bound for all servers: what it guards is the process'.
+    places: Arc<Places>,
     /// Those that no server has taken yet.
     sockets: Option<Vec<net::TcpListener>>,
     /// Where the servers listen.
@@ -166,6 +168,7 @@ impl Servers {
     pub(super) fn new(door: &Arc<Door>, sockets: Option<Vec<net::TcpListener>>) -> Self {
         Self {
             door: Arc::clone(door),
+            places: Arc::new(Places::new(descriptors::connections(), http::Times::default())),
             sockets,
             addresses: Vec::new(),
             tasks: JoinSet::new(),
@@ -199,6 +202,7 @@ impl Servers {
             listeners,
             router,
             Arc::clone(&self.door),
+            Arc::clone(&self.places),
             self.stop.subscribe(),
         ));
         Ok(())

@@ -9,7 +9,9 @@ mod api;
 mod connection;
 mod metrics;
 mod page;
+mod places;
 mod probe;
+mod seldom;
 mod serve;
 
 use std::path::PathBuf;
@@ -18,17 +20,20 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
-use axum::middleware::map_response;
+use axum::middleware::{from_fn, map_response};
 use axum::response::Response;
-use axum::routing::get;
+use axum::routing::{MethodRouter, get};
 use tokio::sync::Semaphore;
 use tower_http::CompressionLevel;
 use tower_http::compression::CompressionLayer;
 
 pub use access::Door;
+pub use connection::Times;
+pub use places::Places;
 pub use probe::answers;
 pub use serve::{MOST_CONNECTIONS, STOP_GRACE, serve};
 
+use self::places::count_unsent;
 use crate::engine::Snapshot;
 use crate::engine::history::Past;
 use crate::export::BuildInfo;
@@ -82,11 +87,12 @@ pub fn router(state: ServerState) -> Router {
     };
     let telemetry_path = literal(&state.telemetry_path);
     let compression = CompressionLayer::new().gzip(true).quality(CompressionLevel::Fastest);
+    let telemetry: MethodRouter<Arc<Shared>> = get(metrics::metrics).layer(from_fn(count_unsent));
     let mut router = Router::new()
         .without_v07_checks()
         .route(HEALTHY_PATH, get(async || HEALTHY_TEXT))
         .route(READY_PATH, get(ready))
-        .route(&telemetry_path, get(metrics::metrics).layer(compression));
+        .route(&telemetry_path, telemetry.layer(compression));
     if telemetry_path != "/" {
         router = router.merge(page::router());
     }

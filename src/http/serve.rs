@@ -6,24 +6,25 @@ use std::time::Duration;
 
 use axum::{Extension, Router, middleware};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::access::{Door, guard};
 use super::connection::serve_connection;
+use super::places::Places;
+use super::seldom::Seldom;
 
 /// How long requests in progress may take after the stop. A second short of the five that a stop may take as a
 /// whole.
 pub const STOP_GRACE: Duration = Duration::from_secs(4);
 
-/// Connections at the same time; a further one is closed at once.
-pub const MOST_CONNECTIONS: usize = ALL_PLACES as usize;
-
-/// [`MOST_CONNECTIONS`] as the semaphore counts them when all are taken at once.
-const ALL_PLACES: u32 = 2000;
+/// Connections at the same time, where the limit of open files allows as many.
+pub const MOST_CONNECTIONS: u32 = 2000;
 
 /// The wait after an accept that failed for want of something, such as file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
+/// The same where a connection gives way.
+const ROOM_PAUSE: Duration = Duration::from_millis(20);
 
 /// Tells an answer without end that the server stops.
 #[derive(Clone)]
@@ -32,8 +33,8 @@ pub(super) struct Stopping(pub(super) watch::Receiver<bool>);
 /// Serves `router` on all listeners, to whom `door` lets in, until `stop` is true or its sender is gone.
 ///
 /// On stop no connection is accepted any more, idle ones are closed, and requests in progress have
-/// [`STOP_GRACE`] to finish. A client that has sent half a request, or does not read, holds nothing up for
-/// longer; its connection ends with the runtime. Without a listener it returns at once.
+/// [`STOP_GRACE`] to finish. A client that has sent half a request, or does not read, is closed after a second. Without a listener it returns at once. `places` may be shared with
+/// other servers.
 ///
 /// # Errors
 /// When a listener's task ends other than by the stop.
@@ -41,11 +42,11 @@ pub async fn serve(
     listeners: Vec<TcpListener>,
     router: Router,
     door: Arc<Door>,
+    places: Arc<Places>,
     stop: watch::Receiver<bool>,
 ) -> io::Result<()> {
     let router = router.layer(Extension(Stopping(stop.clone())));
     let router = router.layer(middleware::from_fn_with_state(Arc::clone(&door), guard));
-    let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     let mut accepting = JoinSet::new();
     for listener in listeners {
         let acceptor = Acceptor {
@@ -53,6 +54,7 @@ pub async fn serve(
             router: router.clone(),
             door: Arc::clone(&door),
             places: Arc::clone(&places),
+            starved: Seldom::default(),
         };
         accepting.spawn(acceptor.run(stop.clone()));
     }
@@ -60,7 +62,7 @@ pub async fn serve(
         ended.map_err(io::Error::other)?;
     }
     tokio::select! {
-        _ = places.acquire_many(ALL_PLACES) => {}
+        () = places.clear() => {}
         () = tokio::time::sleep(STOP_GRACE) => {
             tracing::warn!(grace = ?STOP_GRACE, "stopping with requests in progress");
         }
@@ -73,7 +75,8 @@ struct Acceptor {
     listener: TcpListener,
     router: Router,
     door: Arc<Door>,
-    places: Arc<Semaphore>,
+    places: Arc<Places>,
+    starved: Seldom,
 }
 
 impl Acceptor {
@@ -84,28 +87,37 @@ impl Acceptor {
             tokio::select! {
                 () = &mut stopped => return,
                 accepted = self.listener.accept() => match accepted {
-                    Ok((stream, _)) => self.take(stream, stop.clone()),
+                    Ok((stream, _)) => self.take(stream, stop.clone()).await,
                     Err(error) if is_of_one_connection(&error) => {}
-                    Err(error) => {
-                        tracing::warn!(%error, "cannot accept connections");
-                        tokio::time::sleep(ACCEPT_PAUSE).await;
-                    }
+                    Err(error) => self.recover(&error).await,
                 },
             }
         }
     }
 
-    fn take(&self, stream: TcpStream, stop: watch::Receiver<bool>) {
-        let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
-            tracing::debug!(limit = MOST_CONNECTIONS, "connection closed: too many are open");
+    async fn take(&self, stream: TcpStream, stop: watch::Receiver<bool>) {
+        let Some(place) = self.places.take().await else {
+            tracing::debug!("connection closed: there is no place for it");
             return;
         };
-        let connection =
-            serve_connection(stream, self.door.tls(), self.router.clone(), stopped(stop));
+        let (tls, router) = (self.door.tls(), self.router.clone());
         tokio::spawn(async move {
-            connection.await;
+            let guest = Arc::clone(&place.guest);
+            tokio::select! {
+                () = serve_connection(stream, tls, router, Arc::clone(&guest), stopped(stop)) => {}
+                () = guest.dismissed() => tracing::debug!("connection closed: it waited for its client"),
+            }
             drop(place);
         });
+    }
+
+    /// What is lacking, such as file descriptors, is lacking for all: a connection that only waits gives way.
+    async fn recover(&self, error: &io::Error) {
+        if self.starved.is_due() {
+            tracing::warn!(%error, "cannot accept connections");
+        }
+        let pause = if self.places.dismiss_one() { ROOM_PAUSE } else { ACCEPT_PAUSE };
+        tokio::time::sleep(pause).await;
     }
 }
 

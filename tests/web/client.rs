@@ -41,7 +41,7 @@ pub fn request(address: SocketAddr, method: &str, path: &str, headers: &[(&str, 
     receive(&mut BufReader::new(stream), method)
 }
 
-pub fn send(stream: &mut TcpStream, method: &str, path: &str, headers: &[(&str, &str)]) {
+pub fn send(stream: &mut impl Write, method: &str, path: &str, headers: &[(&str, &str)]) {
     let headers: Vec<String> =
         headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
     let text = format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\n{}\r\n", headers.concat());

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use roce_exporter::http::{DEFAULT_MAX_REQUESTS, Door, ServerState, router, serve};
+use roce_exporter::http::{
+    DEFAULT_MAX_REQUESTS, Door, MOST_CONNECTIONS, Places, ServerState, Times, router, serve,
+};
 use roce_exporter::sampler::Board;
 use tokio::sync::watch;
 
@@ -46,6 +48,16 @@ impl Server {
     }
 
     pub fn start_behind(door: Arc<Door>, listeners: Vec<TcpListener>, state: ServerState) -> Self {
+        let places = Places::new(MOST_CONNECTIONS, Times::default());
+        Self::start_with(door, listeners, state, places)
+    }
+
+    pub fn start_with(
+        door: Arc<Door>,
+        listeners: Vec<TcpListener>,
+        state: ServerState,
+        places: Places,
+    ) -> Self {
         let address = listeners[0].local_addr().unwrap();
         let (stop, stopping) = watch::channel(false);
         let thread = std::thread::spawn(move || {
@@ -60,8 +72,9 @@ impl Server {
                     tokio::net::TcpListener::from_std(listener).unwrap()
                 });
                 let mut stop_seen = stopping.clone();
+                let places = Arc::new(places);
                 let serving =
-                    tokio::spawn(serve(listeners.collect(), router(state), door, stopping));
+                    tokio::spawn(serve(listeners.collect(), router(state), door, places, stopping));
                 // The sender may be dropped instead of set: both mean stop.
                 let _ = stop_seen.wait_for(|stop| *stop).await;
                 let since = Instant::now();

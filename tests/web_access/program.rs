@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 
 use crate::certificates::Certificates;
 use crate::client::get;
@@ -61,9 +61,21 @@ pub struct Behind {
 
 impl Behind {
     pub fn start(files: &Certificates, text: &str) -> Self {
+        Self::run(files, text, Command::new(env!("CARGO_BIN_EXE_roce_exporter")))
+    }
+
+    /// The same, which may have so many open files.
+    pub fn limited(files: &Certificates, text: &str, open_files: u32) -> Self {
+        let mut shell = Command::new("sh");
+        let program = env!("CARGO_BIN_EXE_roce_exporter");
+        shell.args(["-c", &format!("ulimit -n {open_files}; exec \"$0\" \"$@\""), program]);
+        Self::run(files, text, shell)
+    }
+
+    fn run(files: &Certificates, text: &str, mut command: Command) -> Self {
         files.write("web.yml", text);
         let log = files.path("log");
-        let process = Command::new(env!("CARGO_BIN_EXE_roce_exporter"))
+        let process = command
             .args(["demo", "--web.listen-address=127.0.0.1:0", "--web.config.file"])
             .arg(files.path("web.yml"))
             .stderr(File::create(&log).unwrap())
@@ -76,6 +88,27 @@ impl Behind {
             rest.split_whitespace().next()?.trim_matches('"').parse().ok()
         });
         Self { address, process, log, authority: files.path("ca.crt"), read: AtomicUsize::new(0) }
+    }
+
+    pub fn log_text(&self) -> String {
+        fs::read_to_string(&self.log).unwrap()
+    }
+
+    pub fn open_files(&self) -> usize {
+        fs::read_dir(format!("/proc/{}/fd", self.process.0.id())).unwrap().count()
+    }
+
+    /// Takes the program's right to open further files away.
+    pub fn limit_open_files(&self, most: usize) {
+        let most = Some(most.try_into().unwrap());
+        let pid = Some(Pid::from_child(&self.process.0));
+        prlimit(pid, Resource::Nofile, Rlimit { current: most, maximum: most }).unwrap();
+    }
+
+    pub fn resident_bytes(&self) -> usize {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.process.0.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.split_whitespace().next().unwrap().parse::<usize>().unwrap() * 1024
     }
 
     /// Waits for a line that says `part`, after the one that was waited for before.

@@ -23,7 +23,15 @@ const CHALLENGE: HeaderValue = HeaderValue::from_static("Basic");
 /// request of every connection.
 pub struct Door {
     access: RwLock<Arc<Access>>,
-    path: Option<PathBuf>,
+    followed: Option<Followed>,
+}
+
+/// The files that a configuration came from, and how they looked before it was read, so that no change is missed.
+#[derive(Clone)]
+struct Followed {
+    path: PathBuf,
+    named: Vec<PathBuf>,
+    seen: Vec<Mark>,
 }
 
 impl Door {
@@ -32,7 +40,7 @@ impl Door {
     /// # Errors
     /// When the system has no random numbers.
     pub fn open() -> Result<Self, AccessError> {
-        Ok(Self { access: RwLock::new(Arc::new(Access::open()?)), path: None })
+        Ok(Self { access: RwLock::new(Arc::new(Access::open()?)), followed: None })
     }
 
     /// Lets in whom the file says.
@@ -40,8 +48,9 @@ impl Door {
     /// # Errors
     /// What is wrong with the file.
     pub fn of_file(path: &Path) -> Result<Self, AccessError> {
-        let access = Arc::new(Access::load(path)?);
-        Ok(Self { access: RwLock::new(access), path: Some(path.to_owned()) })
+        let start = Followed { path: path.to_owned(), named: Vec::new(), seen: Vec::new() };
+        let (access, followed) = start.read();
+        Ok(Self { access: RwLock::new(Arc::new(access?)), followed: Some(followed) })
     }
 
     /// How a new connection is encrypted.
@@ -49,48 +58,56 @@ impl Door {
         self.access().tls()
     }
 
-    fn access(&self) -> Arc<Access> {
+    pub(super) fn access(&self) -> Arc<Access> {
         Arc::clone(&self.access.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Reads the file again whenever it or a file that it names has changed. A bad one changes nothing and is said
     /// once. Never ends by itself; without a file it only waits.
     pub async fn follow(self: Arc<Self>) {
-        let Some(path) = self.path.clone() else { return std::future::pending().await };
-        let mut files = self.access().files.clone();
-        let mut seen = marks(&path, &files);
+        let Some(mut files) = self.followed.clone() else { return std::future::pending().await };
         let mut ticks = tokio::time::interval(LOOK);
         loop {
             ticks.tick().await;
-            let (at, named) = (path.clone(), files.clone());
-            let looked = tokio::task::spawn_blocking(move || marks(&at, &named)).await;
-            let Ok(now) = looked else { continue };
-            if now == seen {
-                continue;
-            }
-            let at = path.clone();
-            let Ok(loaded) =
-                tokio::task::spawn_blocking(move || Access::load_with_files(&at)).await
-            else {
-                continue;
-            };
+            let looked = files.clone();
+            let looked = tokio::task::spawn_blocking(move || {
+                (marks(&looked.path, &looked.named) != looked.seen).then(|| looked.read())
+            });
+            let Ok(Some((loaded, now))) = looked.await else { continue };
+            files = now;
             match loaded {
                 Ok(access) => {
-                    files.clone_from(&access.files);
                     *self.access.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(access);
-                    tracing::info!(file = %path.display(), "web configuration read again");
+                    tracing::info!(file = %files.path.display(), "web configuration read again");
                 }
-                Err((named, error)) => {
-                    // A file whose form is wrong names none: go on looking at those of the one in force.
-                    if !named.is_empty() {
-                        files = named;
-                    }
+                Err(error) => {
                     tracing::error!(%error, "web configuration refused; the one before stays in force");
                 }
             }
-            // Taken again only where other files are named: a change during the load is seen at the next look.
-            seen = if files.len() + 1 == now.len() { now } else { marks(&path, &files) };
         }
+    }
+}
+
+impl Followed {
+    /// Reads the configuration, once more where it names other files than before: how those looked has to be known
+    /// from before they were read.
+    fn read(&self) -> (Result<Access, AccessError>, Self) {
+        let (access, now) = self.read_once();
+        if now.named == self.named { (access, now) } else { now.read_once() }
+    }
+
+    fn read_once(&self) -> (Result<Access, AccessError>, Self) {
+        let seen = marks(&self.path, &self.named);
+        let (access, named) = match Access::load_with_files(&self.path) {
+            Ok(access) => {
+                let named = access.files.clone();
+                (Ok(access), named)
+            }
+            // A file whose form is wrong names none: go on looking at those of the one in force.
+            Err((named, error)) if named.is_empty() => (Err(error), self.named.clone()),
+            Err((named, error)) => (Err(error), named),
+        };
+        (access, Self { path: self.path.clone(), named, seen })
     }
 }
 

@@ -40,7 +40,7 @@ pub(super) struct TlsSection {
 #[serde(deny_unknown_fields, default)]
 pub(super) struct HttpSection {
     pub(super) http2: Option<bool>,
-    pub(super) headers: Option<BTreeMap<String, String>>,
+    pub(super) headers: Option<BTreeMap<String, Option<String>>>,
 }
 
 /// `rate_limit`

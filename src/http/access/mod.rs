@@ -136,9 +136,7 @@ fn headers(section: &HttpSection) -> Result<Vec<(HeaderName, HeaderValue)>, Stri
             let known: Vec<_> = HEADERS.iter().map(|(known, _)| *known).collect();
             return Err(format!("{key}: cannot be set; can be: {}", known.join(", ")));
         };
-        if value.is_empty() {
-            continue;
-        }
+        let Some(value) = value.as_ref().filter(|value| !value.is_empty()) else { continue };
         if !allowed.is_empty() && !allowed.iter().any(|one| value.eq_ignore_ascii_case(one)) {
             return Err(format!("{key}: must be {}", allowed.join(" or ")));
         }

@@ -1,6 +1,10 @@
 use std::fs;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use super::Access;
+use axum::http::HeaderValue;
+
+use super::{Access, Door, Verdict};
 
 /// What is said of a file of this text.
 fn refusal(text: &str) -> String {
@@ -42,4 +46,22 @@ fn an_empty_file_lets_everyone_in() {
         fs::write(&path, text).unwrap();
         assert!(Access::load(&path).unwrap().tls().is_none(), "{text:?}");
     }
+}
+
+#[tokio::test]
+async fn a_change_between_the_first_read_and_the_first_look_is_seen() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("web.yml");
+    fs::write(&path, "# everyone\n").unwrap();
+    let door = Arc::new(Door::of_file(&path).unwrap());
+    let hash = bcrypt::hash("secret", 4).unwrap();
+    fs::write(&path, format!("basic_auth_users: {{alice: '{hash}'}}\n")).unwrap();
+    let following = tokio::spawn(Arc::clone(&door).follow());
+    let since = Instant::now();
+    let nobody: Option<&HeaderValue> = None;
+    while door.access().users.judge(nobody).await == Verdict::Welcome {
+        assert!(since.elapsed() < Duration::from_secs(30), "the change was missed");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    following.abort();
 }

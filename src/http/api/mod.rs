@@ -18,6 +18,7 @@ use axum::Router;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::{StatusCode, Uri, header};
+use axum::middleware::from_fn;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
 use serde::Serialize;
@@ -26,6 +27,7 @@ use tower_http::compression::CompressionLayer;
 
 use self::answer::{Refusal, answer, text};
 use self::question::{no_parameters, parts, priority_of, reach_of};
+use super::places::count_unsent;
 use super::{ServerState, Shared};
 use crate::engine::history::KEPT;
 use crate::export::json;
@@ -50,6 +52,7 @@ pub(super) fn router() -> Router<Arc<Shared>> {
         .route("/api/v1/checks", get(checks))
         .route("/api/v1/sources", get(sources))
         .route("/api/v1/openapi.yaml", get(openapi))
+        .layer(from_fn(count_unsent))
         .layer(compression);
     // Events are not compressed: they would wait in the compressor.
     answers

@@ -423,13 +423,21 @@ function show(figures) {
   if (figures.sources) showSources(figures.sources);
 }
 
-const stream = new EventSource("/api/v1/events");
-stream.addEventListener("figures", (event) => show(JSON.parse(event.data)));
-// Each time it opens: what was missed is in the trends.
-stream.addEventListener("open", async () => {
-  const answer = await fetch("/api/v1/trends").catch(() => null);
-  if (answer?.ok) remember((await answer.json()).trends);
-});
-stream.addEventListener("error", () => {
-  if (stream.readyState === EventSource.CLOSED) state("not connected: load the page again", "bad");
-});
+function listen() {
+  const stream = new EventSource("/api/v1/events");
+  stream.addEventListener("figures", (event) => show(JSON.parse(event.data)));
+  // Each time it opens: what was missed is in the trends.
+  stream.addEventListener("open", async () => {
+    const answer = await fetch("/api/v1/trends").catch(() => null);
+    if (answer?.ok) remember((await answer.json()).trends);
+  });
+  // The browser itself tries again after a broken connection, and not after a refusal.
+  stream.addEventListener("error", () => {
+    if (stream.readyState !== EventSource.CLOSED) return;
+    clearTimeout(silence);
+    state("refused: trying again", "bad");
+    setTimeout(listen, SILENCE_MILLISECONDS);
+  });
+}
+
+listen();
