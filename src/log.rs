@@ -4,6 +4,7 @@
 //! not read. Never log per sample: a log line costs more than a read.
 
 use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;
@@ -15,17 +16,46 @@ use tracing_subscriber::{Layer, Registry, reload};
 
 use crate::config::{LogFormat, LogLevel, LogSettings};
 
-/// Changes the level of the running log, for a reload.
+/// Changes the level of the running log.
 #[derive(Clone, Debug)]
-pub struct LevelHandle(reload::Handle<Targets, Registry>);
+pub struct LevelHandle {
+    filter: reload::Handle<Targets, Registry>,
+    level: Arc<Mutex<LogLevel>>,
+}
 
 impl LevelHandle {
+    fn new(filter: reload::Handle<Targets, Registry>, level: LogLevel) -> Self {
+        Self { filter, level: Arc::new(Mutex::new(level)) }
+    }
+
     /// Sets the level for all events from now on.
     ///
     /// # Errors
     /// When the log is gone, as at the end of the program.
     pub fn set(&self, level: LogLevel) -> Result<(), reload::Error> {
-        self.0.reload(targets(level))
+        let mut own = self.level.lock().unwrap_or_else(PoisonError::into_inner);
+        self.filter.reload(targets(level))?;
+        *own = level;
+        Ok(())
+    }
+
+    /// Has the log say one level more, or less, and says so. At the last level nothing changes.
+    pub fn step(&self, more: bool) {
+        let own = *self.level.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = LogLevel::ALL.iter().position(|level| *level == own).unwrap_or_default();
+        // From debug, which says most, to error.
+        let place = if more { place.checked_sub(1) } else { place.checked_add(1) };
+        let Some(level) = place.and_then(|place| LogLevel::ALL.get(place)).copied() else { return };
+        // Where it is heard at one of the two levels at least.
+        let tell = || tracing::warn!(from = %own, to = %level, "log level changed by a signal");
+        if !more {
+            tell();
+        }
+        match self.set(level) {
+            Ok(()) if more => tell(),
+            Ok(()) => {}
+            Err(error) => tracing::warn!(%error, "the log level stays"),
+        }
     }
 }
 
@@ -37,7 +67,7 @@ pub fn init(settings: LogSettings) -> Result<LevelHandle, TryInitError> {
     let (filter, handle) = reload::Layer::new(targets(settings.level));
     let lines = lines(settings.format, io::stderr);
     Registry::default().with(filter).with(lines).try_init()?;
-    Ok(LevelHandle(handle))
+    Ok(LevelHandle::new(handle, settings.level))
 }
 
 fn targets(level: LogLevel) -> Targets {
@@ -108,7 +138,9 @@ mod tests {
         let (filter, handle) = reload::Layer::new(targets(level));
         let subscriber =
             Registry::default().with(filter).with(lines(format, move || writer.clone()));
-        tracing::subscriber::with_default(subscriber, || events(&LevelHandle(handle), &written));
+        tracing::subscriber::with_default(subscriber, || {
+            events(&LevelHandle::new(handle, level), &written);
+        });
     }
 
     #[test]
@@ -162,6 +194,28 @@ mod tests {
                 say_all();
                 assert_eq!(written.take().lines().count(), expected, "{level}");
             }
+        });
+    }
+
+    #[test]
+    fn each_step_is_told_and_the_last_levels_stay() {
+        log(LogFormat::Logfmt, LogLevel::Info, |handle, written| {
+            for (more, expected) in [
+                (true, "from=info to=debug"),
+                (true, ""),
+                (false, "from=debug to=info"),
+                (false, "from=info to=warn"),
+                (false, "from=warn to=error"),
+                (false, ""),
+                (true, "from=error to=warn"),
+            ] {
+                handle.step(more);
+                let line = written.take();
+                assert!(line.contains(expected), "{line}");
+                assert_eq!(line.lines().count(), usize::from(!expected.is_empty()), "{line}");
+            }
+            tracing::info!("i");
+            assert_eq!(written.take(), "");
         });
     }
 

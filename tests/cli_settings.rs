@@ -356,8 +356,8 @@ fn unknown_keys_are_all_listed_with_their_lines() {
     assert_eq!(
         faults_of_file("web:\n  telemetry-path: /m\nweb2: {a: [1, {b: 2}]}\ndevice:\n  incl: x\n"),
         [
-            "roce.yml:2: web.telemetry-path: unknown key; known here: listen_address, telemetry_path, \
-             max_requests, disable_exporter_metrics",
+            "roce.yml:2: web.telemetry-path: unknown key; known here: listen_address, systemd_socket, \
+             telemetry_path, max_requests, disable_exporter_metrics",
             "roce.yml:3: web2: unknown key; known here: catalogue, device, links, log, path, policy, raw, sampler, storm, web",
             "roce.yml:5: device.incl: unknown key; known here: include, exclude, netns",
         ]

@@ -19,7 +19,7 @@ pub(super) fn demo(
     cli: &Cli,
     settings: &Settings,
     catalogue: &Arc<Catalogue>,
-    running: Running<'_>,
+    running: Running,
 ) -> anyhow::Result<()> {
     let options = SimulationOptions {
         scenario: demo.scenario.as_deref(),

@@ -1,16 +1,60 @@
-//! Binds the listen addresses, before anything is sampled.
+//! Binds the listen addresses, or takes the sockets that the service manager hands over, before anything is sampled.
 
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{self, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use anyhow::Context;
-use rustix::net::sockopt::set_ipv6_v6only;
+use anyhow::{Context, bail, ensure};
+use listenfd::ListenFd;
+use rustix::net::sockopt::{set_ipv6_v6only, socket_acceptconn};
 use tokio::net::{TcpListener, TcpSocket, lookup_host};
 
 use crate::config::ListenAddress;
 
 /// Connections that may wait to be accepted.
 const BACKLOG: u32 = 128;
+/// Sockets that may be handed over.
+const MOST_SOCKETS: usize = 64;
+
+/// The listening sockets that the service manager handed over. To be called before there are threads: what says so
+/// in the environment is taken out of it, so that no other program is misled.
+///
+/// # Errors
+/// When there is none, or one that is no listening TCP socket.
+pub(super) fn handed_over() -> anyhow::Result<Vec<net::TcpListener>> {
+    let said = |name| std::env::var(name).ok().and_then(|text| text.parse::<usize>().ok());
+    let own = usize::try_from(std::process::id()).ok();
+    let count = said("LISTEN_FDS").filter(|_| said("LISTEN_PID") == own).unwrap_or(0);
+    ensure!(count > 0, "--web.systemd-socket: no socket was handed over");
+    ensure!(count <= MOST_SOCKETS, "--web.systemd-socket: more than {MOST_SOCKETS} sockets");
+    let mut sockets = ListenFd::from_env();
+    let mut listeners = Vec::new();
+    for place in 0..count {
+        let context = || format!("--web.systemd-socket: socket {}", place + 1);
+        let listener = sockets.take_tcp_listener(place).with_context(context)?;
+        let listener = listener.with_context(context)?;
+        let listens =
+            socket_acceptconn(&listener).map_err(io::Error::from).with_context(context)?;
+        ensure!(listens, "{}: does not listen; Accept= must be no", context());
+        listener.set_nonblocking(true).with_context(context)?;
+        listeners.push(listener);
+    }
+    Ok(listeners)
+}
+
+/// The sockets that were handed over, for the server of the one host that they can serve.
+///
+/// # Errors
+/// For a further host.
+pub(super) fn adopt(
+    sockets: &mut Vec<net::TcpListener>,
+    offset: u16,
+) -> anyhow::Result<Vec<TcpListener>> {
+    if offset > 0 {
+        bail!("--web.systemd-socket: the sockets serve one host; this is another");
+    }
+    let listeners: io::Result<Vec<_>> = sockets.drain(..).map(TcpListener::from_std).collect();
+    listeners.context("--web.systemd-socket")
+}
 
 /// Binds all addresses, each `offset` ports higher than written; port 0 is the kernel's choice each time.
 ///

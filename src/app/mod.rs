@@ -6,12 +6,15 @@
 mod check;
 mod decode;
 mod demo;
+mod healthcheck;
 mod listen;
 mod once;
 mod pair;
 mod peers;
 pub mod replay;
 mod serve;
+mod service_manager;
+mod signals;
 
 use std::ffi::OsString;
 use std::fmt::Display;
@@ -53,6 +56,10 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             return ExitCode::from(SettingsErrors::EXIT_CODE);
         }
     };
+    // Before what it does not need: the files of the one that serves may be readable by that one only.
+    if settings.command == Command::Healthcheck && !settings.check_only {
+        return ended(healthcheck::healthcheck(&settings).map(|()| ExitCode::SUCCESS));
+    }
     let catalogue = match load_catalogue(&settings) {
         Ok(catalogue) => Arc::new(catalogue),
         Err(error) => {
@@ -72,13 +79,15 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     } else {
         execute(&cli, &settings, &catalogue, &door)
     };
-    match outcome {
-        Ok(code) => code,
-        Err(error) => {
-            complain(&format_args!("roce_exporter: {error:#}"));
-            ExitCode::FAILURE
-        }
-    }
+    ended(outcome)
+}
+
+/// The exit code of what was done; an error is said.
+fn ended(outcome: anyhow::Result<ExitCode>) -> ExitCode {
+    outcome.unwrap_or_else(|error| {
+        complain(&format_args!("roce_exporter: {error:#}"));
+        ExitCode::FAILURE
+    })
 }
 
 /// Says on standard error why the program ends. `eprintln!` would panic where nobody reads that.
@@ -110,27 +119,28 @@ fn execute_without_verdict(
     door: &Arc<Door>,
 ) -> anyhow::Result<()> {
     match &settings.command {
-        Command::Check(_) | Command::Pair(_) => Ok(()),
+        Command::Check(_) | Command::Pair(_) | Command::Healthcheck => Ok(()),
         Command::Decode(decode) => decode::decode(decode, catalogue),
         Command::Demo(demo) if demo.list => demo::list(),
         Command::Once => {
             log::init(settings.log)?;
             once::once(settings, catalogue)
         }
-        Command::Demo(demo) => {
-            let level = log::init(settings.log)?;
-            demo::demo(demo, cli, settings, catalogue, Running { level: &level, door })
-        }
+        Command::Demo(demo) => demo::demo(demo, cli, settings, catalogue, running(settings, door)?),
         Command::Replay(replay) => {
-            log::init(settings.log)?;
-            replay::replay(replay, settings, catalogue, door)
+            replay::replay(replay, settings, catalogue, running(settings, door)?)
         }
         Command::Serve => {
-            let level = log::init(settings.log)?;
             let host: MakeHost = Box::new(machine);
-            serve::serve(vec![host], cli, settings, catalogue, Running { level: &level, door })
+            serve::serve(vec![host], cli, settings, catalogue, running(settings, door)?)
         }
     }
+}
+
+/// What a command that serves begins with.
+fn running(settings: &Settings, door: &Arc<Door>) -> anyhow::Result<Running> {
+    let sockets = settings.web.systemd_socket.then(listen::handed_over).transpose()?;
+    Ok(Running { level: log::init(settings.log)?, door: Arc::clone(door), sockets })
 }
 
 /// Who may talk to the server, by the web configuration file, if there is one.

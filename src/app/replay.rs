@@ -18,10 +18,11 @@ use std::time::Duration;
 use anyhow::Context;
 use clock::ReplayClock;
 
-use super::serve::{Asked, Servers, Signals, greet, on_runtime};
+use super::serve::{Running, Servers, greet, on_runtime};
+use super::service_manager;
+use super::signals::{Asked, Signals};
 use crate::catalogue::Catalogue;
 use crate::config::{ReplaySettings, Settings};
-use crate::http::Door;
 use crate::model::Monotonic;
 use crate::record::Reader;
 use crate::sampler::Board;
@@ -38,7 +39,7 @@ pub(super) fn replay(
     replay: &ReplaySettings,
     settings: &Settings,
     catalogue: &Arc<Catalogue>,
-    door: &Arc<Door>,
+    running: Running,
 ) -> anyhow::Result<()> {
     let file = replay.file.display();
     let reader = Reader::open(&replay.file).with_context(|| file.to_string())?;
@@ -58,27 +59,31 @@ pub(super) fn replay(
         reader,
         stop: Arc::default(),
     };
-    on_runtime(serve(deck, settings, &board, door))
+    on_runtime(serve(deck, settings, &board, running))
 }
 
 async fn serve(
     mut deck: Deck,
     settings: &Settings,
     board: &Arc<Board>,
-    door: &Arc<Door>,
+    running: Running,
 ) -> anyhow::Result<()> {
-    let mut signals = Signals::new()?;
-    let mut servers = Servers::new(door);
+    let Running { level, door, sockets } = running;
+    let mut signals = Signals::new(level)?;
+    let mut servers = Servers::new(&door, sockets);
     let clock = Arc::clone(&deck.clock);
     servers.serve(settings, 0, board, Arc::new(move || clock.now(monotonic_now()))).await?;
     let stop = Arc::clone(&deck.stop);
     let thread = Builder::new().name("replay".to_owned()).spawn(move || deck.run());
     let thread = thread.context("cannot start the replay")?;
-    let following = Arc::clone(door).follow();
-    tokio::pin!(following);
+    service_manager::ready();
+    let watchdog = service_manager::feed_watchdog(servers.answer());
+    let following = Arc::clone(&door).follow();
+    tokio::pin!(following, watchdog);
     loop {
         tokio::select! {
             () = &mut following => {}
+            () = &mut watchdog => {}
             asked = signals.next() => match asked {
                 Asked::Stop => break,
                 Asked::Reload => tracing::warn!("a replay keeps the settings that it began with"),
@@ -87,6 +92,7 @@ async fn serve(
         }
     }
     tracing::info!("stopping");
+    service_manager::stopping();
     servers.stop();
     stop.store(true, Ordering::Release);
     if thread.join().is_err() {

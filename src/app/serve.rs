@@ -1,21 +1,22 @@
 //! `roce_exporter`: samples hosts and serves them, until a signal says stop.
 //!
 //! SIGTERM and SIGINT stop within 5 s. SIGHUP reads the settings file, the policy and the catalogue file again: a bad
-//! file keeps the running settings and says so.
+//! file keeps the running settings and says so. A service manager is told of all that.
 
 use std::ffi::OsString;
 use std::io;
+use std::net::{self, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
 use tokio::runtime::Builder;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use super::{listen, load_catalogue, sampler_options};
+use super::signals::{Asked, Signals};
+use super::{listen, load_catalogue, sampler_options, service_manager};
 use crate::build_info::BuildInfo;
 use crate::catalogue::Catalogue;
 use crate::config::{Cli, Settings};
@@ -31,6 +32,9 @@ const WORKERS: usize = 2;
 /// Scrapes that are encoded at the same time.
 const BLOCKING_THREADS: usize = 4;
 
+/// For the server to answer the watchdog.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 /// Makes a host from settings; called again when they change.
 pub(super) type MakeHost = Box<dyn Fn(&Settings, &Arc<Catalogue>) -> Arc<dyn Host> + Send>;
 
@@ -43,17 +47,22 @@ struct Served {
 }
 
 /// What is there before anything is served.
-#[derive(Clone, Copy)]
-pub(super) struct Running<'a> {
+pub(super) struct Running {
     /// The log's level.
-    pub(super) level: &'a LevelHandle,
+    pub(super) level: LevelHandle,
     /// Who may talk to the servers.
-    pub(super) door: &'a Arc<Door>,
+    pub(super) door: Arc<Door>,
+    /// Sockets to listen on, instead of the addresses of the settings.
+    pub(super) sockets: Option<Vec<net::TcpListener>>,
 }
 
 /// The servers of all boards, and what stops them.
 pub(super) struct Servers {
     door: Arc<Door>,
+    /// Those that no server has taken yet.
+    sockets: Option<Vec<net::TcpListener>>,
+    /// Where the servers listen.
+    addresses: Vec<SocketAddr>,
     tasks: JoinSet<io::Result<()>>,
     stop: watch::Sender<bool>,
 }
@@ -70,7 +79,7 @@ pub(super) fn serve(
     cli: &Cli,
     settings: &Settings,
     catalogue: &Arc<Catalogue>,
-    running: Running<'_>,
+    running: Running,
 ) -> anyhow::Result<()> {
     on_runtime(serve_all(hosts, cli, settings, catalogue, running))
 }
@@ -96,11 +105,12 @@ async fn serve_all(
     cli: &Cli,
     settings: &Settings,
     catalogue: &Arc<Catalogue>,
-    started: Running<'_>,
+    started: Running,
 ) -> anyhow::Result<()> {
     greet();
-    let mut signals = Signals::new()?;
-    let mut servers = Servers::new(started.door);
+    let Running { level, door, sockets } = started;
+    let mut signals = Signals::new(level.clone())?;
+    let mut servers = Servers::new(&door, sockets);
     let mut served = Vec::new();
     for (offset, make_host) in (0_u16..).zip(hosts) {
         let board = Arc::new(Board::default());
@@ -110,20 +120,30 @@ async fn serve_all(
         served.push(Served { make_host, board, sampler: None, recording });
     }
     start_all(&mut served, settings, catalogue)?;
+    service_manager::ready();
     let mut running = settings.clone();
-    let following = Arc::clone(started.door).follow();
-    tokio::pin!(following);
+    let boards: Vec<_> = served.iter().map(|one| Arc::clone(&one.board)).collect();
+    let answers = servers.answer();
+    let watchdog = service_manager::feed_watchdog(move || standstill(&boards).or_else(&answers));
+    let following = Arc::clone(&door).follow();
+    tokio::pin!(following, watchdog);
     loop {
         tokio::select! {
             () = &mut following => {}
+            () = &mut watchdog => {}
             asked = signals.next() => match asked {
                 Asked::Stop => break,
-                Asked::Reload => reload(cli, &mut running, &mut served, started.level),
+                Asked::Reload => {
+                    service_manager::reloading();
+                    reload(cli, &mut running, &mut served, &level);
+                    service_manager::ready();
+                }
             },
             failure = servers.failure() => return Err(failure),
         }
     }
     tracing::info!("stopping");
+    service_manager::stopping();
     servers.stop();
     stop_all(&mut served);
     for recording in served.into_iter().filter_map(|one| one.recording) {
@@ -132,11 +152,25 @@ async fn serve_all(
     servers.ended().await
 }
 
+/// What of the sampling stands still, if anything does. Puts a snapshot together as a scrape does.
+fn standstill(boards: &[Arc<Board>]) -> Option<String> {
+    boards.iter().find_map(|board| {
+        let now = monotonic_now();
+        drop(board.snapshot(now));
+        board.standstill(now)
+    })
+}
+
 impl Servers {
-    /// None yet.
-    pub(super) fn new(door: &Arc<Door>) -> Self {
-        let door = Arc::clone(door);
-        Self { door, tasks: JoinSet::new(), stop: watch::channel(false).0 }
+    /// None yet. They will listen on `sockets`, if there are such.
+    pub(super) fn new(door: &Arc<Door>, sockets: Option<Vec<net::TcpListener>>) -> Self {
+        Self {
+            door: Arc::clone(door),
+            sockets,
+            addresses: Vec::new(),
+            tasks: JoinSet::new(),
+            stop: watch::channel(false).0,
+        }
     }
 
     /// Serves a board on the addresses of the settings, each `offset` ports higher; its snapshots are of the time
@@ -151,8 +185,12 @@ impl Servers {
         board: &Arc<Board>,
         clock: Clock,
     ) -> anyhow::Result<()> {
-        let listeners = listen::bind(&settings.web.listen, offset).await?;
+        let listeners = match &mut self.sockets {
+            Some(sockets) => listen::adopt(sockets, offset)?,
+            None => listen::bind(&settings.web.listen, offset).await?,
+        };
         for listener in &listeners {
+            self.addresses.push(listener.local_addr()?);
             let address = listener.local_addr()?.to_string();
             tracing::info!(address, path = settings.web.telemetry_path, "listening");
         }
@@ -164,6 +202,15 @@ impl Servers {
             self.stop.subscribe(),
         ));
         Ok(())
+    }
+
+    /// Looks for a server of these that does not answer.
+    pub(super) fn answer(&self) -> impl Fn() -> Option<String> + Send + Sync + 'static {
+        let addresses = self.addresses.clone();
+        move || {
+            let silent = addresses.iter().find(|address| !http::answers(**address, PATIENCE));
+            silent.map(|address| format!("the server at {address}"))
+        }
     }
 
     /// Waits until a server ends by itself, which none should.
@@ -285,44 +332,4 @@ fn reload(cli: &Cli, running: &mut Settings, served: &mut [Served], level: &Leve
     }
     *running = settings;
     tracing::info!("settings read again");
-}
-
-/// The signals that matter.
-pub(super) struct Signals {
-    terminate: Signal,
-    interrupt: Signal,
-    hangup: Signal,
-}
-
-impl Signals {
-    /// Catches them from now on.
-    ///
-    /// # Errors
-    /// When they cannot be caught.
-    pub(super) fn new() -> anyhow::Result<Self> {
-        let of = |kind| signal(kind).context("cannot catch signals");
-        Ok(Self {
-            terminate: of(SignalKind::terminate())?,
-            interrupt: of(SignalKind::interrupt())?,
-            hangup: of(SignalKind::hangup())?,
-        })
-    }
-
-    /// Waits for the next.
-    pub(super) async fn next(&mut self) -> Asked {
-        tokio::select! {
-            _ = self.terminate.recv() => Asked::Stop,
-            _ = self.interrupt.recv() => Asked::Stop,
-            _ = self.hangup.recv() => Asked::Reload,
-        }
-    }
-}
-
-/// What a signal asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Asked {
-    /// End the program.
-    Stop,
-    /// Read the files again.
-    Reload,
 }

@@ -92,6 +92,8 @@ pub(super) enum RawCommand {
     Pair(PairArguments),
     /// Print what a captured `ethtool -S` or `rdma statistic` text means
     Decode(DecodeArguments),
+    /// Ask the exporter of this host whether it answers: exit code 0 yes, 1 no
+    Healthcheck,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -202,6 +204,16 @@ pub(super) struct WebFlags {
     #[arg(long = "web.listen-address", value_name = "ADDRESS", global = true, help = format!(
         "Where to listen: :PORT, HOST:PORT or [IPv6]:PORT; may be repeated [default: :{DEFAULT_PORT}]"))]
     pub(super) listen_address: Vec<String>,
+    /// Listen on the sockets that systemd hands over, instead of --web.listen-address
+    #[arg(
+        long = "web.systemd-socket",
+        value_name = "BOOL",
+        global = true,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true"
+    )]
+    pub(super) systemd_socket: Option<String>,
     /// File with TLS, users, headers and rate limit, in the form of Prometheus' exporters
     #[arg(long = "web.config.file", value_name = "FILE", global = true)]
     pub(super) web_config_file: Option<PathBuf>,

@@ -152,6 +152,7 @@ mapping! {
     /// `web:`
     Web {
         listen_address: Option<Texts>,
+        systemd_socket: Option<Text>,
         telemetry_path: Option<Text>,
         max_requests: Option<Text>,
         disable_exporter_metrics: Option<Text>,

@@ -76,6 +76,7 @@ fn command(checker: &mut Checker<'_>, raw: Option<&RawCommand>) -> Command {
     match raw {
         None => Command::Serve,
         Some(RawCommand::Once) => Command::Once,
+        Some(RawCommand::Healthcheck) => Command::Healthcheck,
         Some(RawCommand::Check(arguments)) => Command::Check(check(checker, arguments)),
         Some(RawCommand::Demo(arguments)) => Command::Demo(demo(checker, arguments)),
         Some(RawCommand::Replay(arguments)) => Command::Replay(replay(checker, arguments)),
@@ -152,6 +153,12 @@ fn web(checker: &mut Checker<'_>, cli: &Cli, file: &Sections) -> WebSettings {
     if listen.is_empty() {
         listen.push(ListenAddress::Any { port: DEFAULT_PORT });
     }
+    let systemd_socket = checker.optional(
+        "web.systemd-socket",
+        flags.systemd_socket.as_deref(),
+        keys.systemd_socket.as_ref(),
+        value::truth,
+    );
     let telemetry_path = checker.optional(
         "web.telemetry-path",
         flags.telemetry_path.as_deref(),
@@ -174,6 +181,7 @@ fn web(checker: &mut Checker<'_>, cli: &Cli, file: &Sections) -> WebSettings {
     let config_file = checker.path("web.config.file", named, None, Kind::File);
     WebSettings {
         listen,
+        systemd_socket: systemd_socket.unwrap_or(false),
         config_file,
         telemetry_path: telemetry_path.unwrap_or_else(|| DEFAULT_TELEMETRY_PATH.to_owned()),
         max_requests: NonZeroUsize::new(max_requests.unwrap_or(DEFAULT_MAX_REQUESTS)),

@@ -114,6 +114,8 @@ pub enum Command {
     Pair(Box<Plan>),
     /// Explain a captured text of counters.
     Decode(DecodeSettings),
+    /// Ask the exporter of this host whether it answers.
+    Healthcheck,
 }
 
 /// The simulated fabric.
@@ -172,6 +174,8 @@ pub enum DecodeInput {
 pub struct WebSettings {
     /// Where it listens; at least one address, none twice.
     pub listen: Vec<ListenAddress>,
+    /// Listen on the sockets that the service manager hands over, and on none of `listen`.
+    pub systemd_socket: bool,
     /// The web configuration file, whose content is checked by who serves.
     pub config_file: Option<PathBuf>,
     /// Path of the metrics. Starts with `/`, never `/` alone and never below `/-/`, and holds only letters that

@@ -168,6 +168,7 @@ impl FeedEngine {
             now,
             ended: self.refresh.judged_to().unwrap_or(now),
             length,
+            nominal,
             age: self.refresh.age(around.interval),
             doubt: self.refresh.doubt(around.interval, since),
             verdict,

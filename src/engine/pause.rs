@@ -10,7 +10,7 @@ use super::delta::{Ledger, Step};
 use super::snapshot::{
     BURST_SECONDS_BOUNDS, Basis, PauseFigures, SAMPLE_RATIO_BOUNDS, StormFigures,
 };
-use super::storm::{Evidence, Judged, Storm, StormSettings};
+use super::storm::{Evidence, Judged, PausedBefore, Storm, StormSettings};
 use super::window::{Sums, TrailingPeak, TrailingSums};
 use crate::model::{
     BitsPerSecond, Direction, Histogram, Index, LinkFacts, Monotonic, Plan, Priority, Quantity,
@@ -65,6 +65,8 @@ pub(super) struct Span {
     pub(super) ended: Monotonic,
     /// Its length.
     pub(super) length: Duration,
+    /// The length that was meant: longer ones have lost samples in them.
+    pub(super) nominal: Duration,
     /// How old values may be when they are read.
     pub(super) age: Duration,
     /// The same, where there are signs that they are old.
@@ -89,7 +91,7 @@ pub(super) struct Track {
     sample_ratio: Histogram<9>,
     burst_seconds: Histogram<10>,
     burst: Duration,
-    paused_before: Duration,
+    before: PausedBefore,
     last_ratio: f64,
     last_frame: Option<Monotonic>,
     /// Pause that frames of earlier spans may still cause, in seconds.
@@ -116,7 +118,7 @@ impl Track {
             sample_ratio: Histogram::new(&SAMPLE_RATIO_BOUNDS),
             burst_seconds: Histogram::new(&BURST_SECONDS_BOUNDS),
             burst: Duration::ZERO,
-            paused_before: Duration::ZERO,
+            before: PausedBefore::default(),
             last_ratio: 0.0,
             last_frame: None,
             reach: 0.0,
@@ -246,10 +248,10 @@ impl Track {
                 doubt: span.doubt,
                 upper_bound,
                 evidence: evidence(moved.traffic, ratio, seconds, span.link.speed),
-                paused_before: self.paused_before,
+                before: self.before,
             };
             self.advance_storm(settings, &judged, span, unix_now);
-            self.paused_before = span.length.mul_f64(ratio);
+            self.before = PausedBefore::of(span.length, span.nominal, ratio);
         }
         Ok(exact && share.is_some_and(|share| share > most))
     }
@@ -345,7 +347,7 @@ impl Track {
     /// Drops what was gathered: the interval cannot be judged.
     pub(super) fn leave_out(&mut self, now: Monotonic) {
         self.moved = Moved::default();
-        self.paused_before = Duration::ZERO;
+        self.before = PausedBefore::default();
         self.storm.no_verdict();
         self.end_burst();
         self.pass(now);

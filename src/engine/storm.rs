@@ -68,8 +68,29 @@ pub(super) struct Judged {
     pub upper_bound: bool,
     /// What the traffic says.
     pub evidence: Evidence,
-    /// Paused time in the judged span just before, up to which this one's pause may reach back.
-    pub paused_before: Duration,
+    /// The judged span just before, into which this one's pause may reach back.
+    pub before: PausedBefore,
+}
+
+/// The pause of a span, as the one after it sees it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct PausedBefore {
+    /// All of it: most likely the end of the span.
+    pub paused: Duration,
+    /// What of it counts for the detection time. When in a span it was paused is not known. In one of the meant length
+    /// the error is within the bound of one interval; what a late read adds to the span may all have been a pause of
+    /// its own.
+    pub counted: Duration,
+}
+
+impl PausedBefore {
+    /// Of a span that was meant to be of `nominal` length.
+    #[must_use]
+    pub(super) fn of(span: Duration, nominal: Duration, ratio: f64) -> Self {
+        let paused = span.mul_f64(ratio);
+        let late = span.saturating_sub(nominal);
+        Self { paused, counted: paused.saturating_sub(late) }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,27 +5,36 @@ use super::*;
 const MS: Duration = Duration::from_millis(1);
 
 struct Run {
+    settings: StormSettings,
     storm: Storm,
+    /// The length of a sample that was meant; as long as it is, if none.
+    interval: Option<Duration>,
     now: Monotonic,
-    before: Duration,
+    before: PausedBefore,
     doubt: Duration,
 }
 
 impl Run {
     fn new() -> Self {
         let now = Monotonic::from_nanos(1_000_000_000);
-        Self { storm: Storm::new(), now, before: Duration::ZERO, doubt: Duration::ZERO }
+        Self {
+            settings: StormSettings::default(),
+            storm: Storm::new(),
+            interval: None,
+            now,
+            before: PausedBefore::default(),
+            doubt: Duration::ZERO,
+        }
     }
 
     fn sample(&mut self, span: Duration, ratio: f64, evidence: Evidence, upper_bound: bool) {
         self.now = self.now.plus(span);
-        let (ended, paused_before) = (self.now, self.before);
+        let (ended, before) = (self.now, self.before);
         let paused = span.mul_f64(ratio);
         let (doubt, ratio) = (self.doubt, ratio.min(1.0));
-        let judged =
-            Judged { ended, span, ratio, paused, doubt, upper_bound, evidence, paused_before };
-        self.storm.judge(&StormSettings::default(), &judged);
-        self.before = span.mul_f64(ratio);
+        let judged = Judged { ended, span, ratio, paused, doubt, upper_bound, evidence, before };
+        self.storm.judge(&self.settings, &judged);
+        self.before = PausedBefore::of(span, self.interval.unwrap_or(span), ratio);
     }
 
     fn samples(&mut self, count: u32, ratio: f64) {
@@ -123,7 +132,7 @@ fn an_interval_without_a_verdict_ends_suspicion_but_no_storm() {
     let mut run = Run::new();
     run.samples(19, 1.0);
     run.storm.no_verdict();
-    run.before = Duration::ZERO;
+    run.before = PausedBefore::default();
     run.samples(19, 1.0);
     assert_eq!(run.storm.episodes(), 0);
     run.samples(1, 1.0);
@@ -145,6 +154,68 @@ fn the_nic_s_own_stall_event_opens_an_episode_whatever_the_ratio() {
 }
 
 #[test]
+fn a_stall_event_during_suspicion_is_the_episode_that_was_suspected() {
+    let mut run = Run::new();
+    run.samples(15, 1.0);
+    run.storm.stalled(run.now);
+    assert_eq!(run.storm.episodes(), 1);
+    assert_eq!(run.storm.last_start(), Some(run.now), "the event is what is certain");
+    run.samples(20, 1.0);
+    assert_eq!(run.storm.episodes(), 1, "what follows belongs to it");
+    assert_eq!(run.storm.time(), 200 * MS);
+}
+
+#[test]
+fn a_gap_begins_neither_a_storm_nor_a_suspicion() {
+    let settings = StormSettings::default();
+    let mut run = Run::new();
+    run.now = run.now.plus(1_000 * MS);
+    let gap = Judged {
+        ended: run.now,
+        span: 1_000 * MS,
+        ratio: 1.0,
+        paused: 1_000 * MS,
+        doubt: Duration::ZERO,
+        upper_bound: false,
+        evidence: Evidence::Agrees,
+        before: PausedBefore::default(),
+    };
+    run.storm.pass_gap(&settings, &gap);
+    run.samples(19, 1.0);
+    assert!(!run.storm.is_active());
+    run.samples(1, 1.0);
+    assert!(run.storm.is_active());
+    assert_eq!(run.storm.time(), 200 * MS);
+}
+
+#[test]
+fn every_setting_is_heeded() {
+    let settings = StormSettings {
+        suspect_ratio: 0.7,
+        detection: 50 * MS,
+        least_samples: 8,
+        over_ratio: 0.3,
+        recovery: 30 * MS,
+    };
+    // Ratio and count of samples, and whether a storm is on after them.
+    let shown = |courses: &[(f64, u32)]| {
+        let mut run = Run::new();
+        run.settings = settings;
+        for (ratio, count) in courses {
+            run.samples(*count, *ratio);
+        }
+        run.storm
+    };
+    assert!(!shown(&[(0.69, 100)]).is_active());
+    assert!(!shown(&[(0.7, 7)]).is_active(), "70 ms, but of 7 samples");
+    assert!(shown(&[(0.7, 8)]).is_active());
+    assert!(shown(&[(0.7, 8), (0.3, 100)]).is_active(), "not quiet");
+    assert!(shown(&[(0.7, 8), (0.29, 2)]).is_active());
+    assert!(!shown(&[(0.7, 8), (0.29, 3)]).is_active());
+    assert_eq!(shown(&[(0.7, 8), (0.29, 3), (0.7, 8)]).episodes(), 2);
+}
+
+#[test]
 fn a_pause_that_began_within_a_sample_counts_from_there() {
     let mut run = Run::new();
     run.sample(100 * MS, 0.5, Evidence::Unknown, false);
@@ -153,6 +224,27 @@ fn a_pause_that_began_within_a_sample_counts_from_there() {
     run.sample(100 * MS, 1.0, Evidence::Unknown, false);
     assert!(run.storm.is_active());
     assert_eq!(run.storm.time(), 250 * MS);
+}
+
+#[test]
+fn what_a_late_sample_may_have_paused_before_counts_for_its_date_and_not_for_detection() {
+    let paused_late = |shares: &[(u32, f64)]| {
+        let mut run = Run::new();
+        run.interval = Some(100 * MS);
+        for (millis, ratio) in shares {
+            run.sample(*millis * MS, *ratio, Evidence::Unknown, false);
+        }
+        run.storm
+    };
+    // A tick was lost: 50 ms of short pauses, some rest, and then a hold of 150 ms of which 50 ms are in the same sample.
+    assert!(!paused_late(&[(200, 0.5), (100, 1.0), (100, 0.0)]).is_active());
+    // The same counters with a hold of 250 ms.
+    let storm = paused_late(&[(200, 0.25), (100, 1.0), (100, 1.0)]);
+    assert!(storm.is_active());
+    assert_eq!(storm.time(), 250 * MS, "none of it is lost");
+    assert_eq!(storm.last_start(), Some(Monotonic::from_nanos(1_150_000_000)));
+    // What cannot all be in the late part counts.
+    assert!(paused_late(&[(150, 1.0), (100, 1.0)]).is_active());
 }
 
 #[test]
@@ -225,7 +317,7 @@ fn a_gap_lends_a_suspicion_no_time() {
         doubt: Duration::ZERO,
         upper_bound: false,
         evidence: Evidence::Agrees,
-        paused_before: Duration::ZERO,
+        before: PausedBefore::default(),
     };
     run.storm.pass_gap(&settings, &gap(1.0));
     assert!(!run.storm.is_active());

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use super::storm::{Judged, StormSettings};
+use super::storm::{Judged, PausedBefore, StormSettings};
 use crate::model::Monotonic;
 
 /// Samples closer than this are judged together.
@@ -65,6 +65,8 @@ impl Suspicion {
 struct Run {
     since: Monotonic,
     time: Duration,
+    /// What of that time may have been a pause of its own, before this one.
+    uncounted: Duration,
     paused: Duration,
     /// Free time beyond what a suspect ratio allows.
     debt: Duration,
@@ -83,19 +85,20 @@ impl Run {
         }
         // The pause began before a sample that is all paused, or within one that is not.
         let (own, before) = if suspect {
-            (judged.span, judged.paused_before)
+            (judged.span, judged.before)
         } else {
-            (judged.paused, Duration::ZERO)
+            (judged.paused, PausedBefore::default())
         };
-        let time = own + before;
+        let time = own + before.paused;
         Some(Self {
             since: judged.ended.minus(time),
             time,
-            paused: judged.paused + before,
+            uncounted: before.paused.saturating_sub(before.counted),
+            paused: judged.paused + before.paused,
             debt: Duration::ZERO,
             gaps: Duration::ZERO,
             // The sample in which it began has shown it, too.
-            samples: 1 + u32::from(!before.is_zero()),
+            samples: 1 + u32::from(!before.paused.is_zero()),
         })
     }
 
@@ -118,7 +121,8 @@ impl Run {
 
     /// Whether it has lasted for as long as a storm does.
     fn lasts(&self, settings: &StormSettings) -> bool {
-        self.time >= settings.detection && self.samples >= settings.least_samples
+        self.time.saturating_sub(self.uncounted) >= settings.detection
+            && self.samples >= settings.least_samples
     }
 }
 

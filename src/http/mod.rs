@@ -8,6 +8,7 @@ pub mod access;
 mod connection;
 mod landing;
 mod metrics;
+mod probe;
 mod serve;
 
 use std::path::PathBuf;
@@ -24,6 +25,7 @@ use tower_http::CompressionLevel;
 use tower_http::compression::CompressionLayer;
 
 pub use access::Door;
+pub use probe::answers;
 pub use serve::{MOST_CONNECTIONS, STOP_GRACE, serve};
 
 use crate::engine::Snapshot;
@@ -31,6 +33,9 @@ use crate::export::BuildInfo;
 
 /// Answers 200 as long as the program serves at all.
 pub const HEALTHY_PATH: &str = "/-/healthy";
+
+/// What [`HEALTHY_PATH`] answers.
+pub const HEALTHY_TEXT: &str = "healthy\n";
 
 /// Answers 200 after the first sample of every feed, 503 before.
 pub const READY_PATH: &str = "/-/ready";
@@ -74,7 +79,7 @@ pub fn router(state: ServerState) -> Router {
     let compression = CompressionLayer::new().gzip(true).quality(CompressionLevel::Fastest);
     let mut router = Router::new()
         .without_v07_checks()
-        .route(HEALTHY_PATH, get(async || "healthy\n"))
+        .route(HEALTHY_PATH, get(async || HEALTHY_TEXT))
         .route(READY_PATH, get(ready))
         .route(&telemetry_path, get(metrics::metrics).layer(compression));
     if telemetry_path != "/" {

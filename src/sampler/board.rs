@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
+use super::pulse::{LONGEST_SILENCE, Pulse};
 use crate::engine::checks::{CheckFigures, CheckWatch, Policy, SamplingWanted};
 use crate::engine::{
     CounterFigures, FeedEngine, FeedFigures, PauseSummary, SamplingFigures, Snapshot,
@@ -26,6 +27,8 @@ pub struct Slot {
     reading_since: AtomicU64,
     /// The interval that the feed's thread now tries to keep, in nanoseconds; for staleness.
     target: AtomicU64,
+    /// When the next attempt is due, in nanoseconds of the monotonic clock.
+    due: AtomicU64,
 }
 
 impl Slot {
@@ -48,6 +51,7 @@ impl Slot {
             link: Mutex::default(),
             reading_since: AtomicU64::new(0),
             target: AtomicU64::new(0),
+            due: AtomicU64::new(u64::MAX),
         }
     }
 
@@ -77,6 +81,20 @@ impl Slot {
     /// The interval that the thread now tries to keep.
     pub fn set_target(&self, interval: Duration) {
         self.target.store(saturating_nanos(interval), Ordering::Relaxed);
+    }
+
+    /// When the thread means to try the next read.
+    pub(super) fn set_due(&self, due: Monotonic) {
+        self.due.store(due.as_nanos(), Ordering::Relaxed);
+    }
+
+    fn is_reading(&self) -> bool {
+        self.reading_since.load(Ordering::Relaxed) != 0
+    }
+
+    fn is_long_overdue(&self, now: Monotonic) -> bool {
+        let due = Monotonic::from_nanos(self.due.load(Ordering::Relaxed));
+        now.since(due) >= LONGEST_SILENCE
     }
 
     /// The link as it was last seen.
@@ -109,6 +127,7 @@ pub struct Board {
     policy: Mutex<Option<(Arc<Policy>, SamplingWanted)>>,
     watch: Mutex<CheckWatch>,
     checks: Mutex<Arc<CheckFigures>>,
+    supervisor: Mutex<Option<Arc<Pulse>>>,
 }
 
 impl Board {
@@ -169,6 +188,31 @@ impl Board {
         let mut watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
         let figures = Arc::new(watch.look(&policy, sampling, now, &devices, &feeds));
         *self.checks.lock().unwrap_or_else(PoisonError::into_inner) = figures;
+    }
+
+    /// The pulse of whoever looks after the sampling from now on.
+    pub(super) fn set_supervisor(&self, pulse: &Arc<Pulse>) {
+        let mut own = self.supervisor.lock().unwrap_or_else(PoisonError::into_inner);
+        *own = Some(Arc::clone(pulse));
+    }
+
+    /// What of the sampling stands still at `now` by this program's own fault; none where all goes on. A read that
+    /// hangs in the kernel is no such fault, nor is it that others wait for the lock that it holds.
+    #[must_use]
+    pub fn standstill(&self, now: Monotonic) -> Option<String> {
+        let supervisor = self.supervisor.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if !supervisor.is_some_and(|pulse| pulse.beats(now)) {
+            return Some("the search for devices".to_owned());
+        }
+        let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
+        let reads_under_rtnl =
+            |feed: &Feed, slot: &Slot| feed.source.holds_rtnl() && slot.is_reading();
+        let rtnl_is_held = slots.iter().any(|(feed, slot)| reads_under_rtnl(feed, slot));
+        let stands = slots.iter().find(|(feed, slot)| {
+            let excused = slot.is_reading() || (feed.source.holds_rtnl() && rtnl_is_held);
+            slot.is_long_overdue(now) && !excused
+        });
+        stands.map(|(feed, _)| format!("{} {}", feed.device, feed.source.as_str()))
     }
 
     /// Whether the host was looked at and each feed was read, or failed to be read, at least once.

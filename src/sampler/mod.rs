@@ -9,6 +9,7 @@ mod board;
 mod budget;
 mod findings;
 mod once;
+mod pulse;
 mod sampled_feed;
 mod schedule;
 mod supervisor;

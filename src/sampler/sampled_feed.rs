@@ -145,18 +145,28 @@ impl SampledFeed {
 }
 
 impl FeedTask {
-    fn attempt(&self, state: &mut State) -> Result<(), Failure> {
-        let source = if let Some(source) = &mut state.source {
+    /// Reads the source once, and opens it first if need be.
+    fn read<'a>(
+        &self,
+        source: &'a mut Option<PlannedSource>,
+        sample: &mut Sample,
+    ) -> Result<&'a PlannedSource, Failure> {
+        let source = if let Some(source) = source {
             source
         } else {
             let set = self.host.open(&self.feed)?;
             let epoch = self.host.names_epoch(&self.feed);
-            state.source.insert(PlannedSource::new(set, self.rules.clone(), epoch))
+            source.insert(PlannedSource::new(set, self.rules.clone(), epoch))
         };
+        source.read(&monotonic_now, sample)?;
+        Ok(source)
+    }
+
+    fn attempt(&self, state: &mut State) -> Result<(), Failure> {
         self.slot.begin_read(monotonic_now());
-        let answer = source.read(&monotonic_now, &mut state.sample);
+        let answer = self.read(&mut state.source, &mut state.sample);
         self.slot.end_read();
-        answer?;
+        let source = answer?;
         if state.tally.note_plan(&state.sample.plan, source.cache_period()) {
             super::findings::tell(&self.feed, source.names(), &state.sample.plan);
         }
@@ -192,6 +202,7 @@ impl FeedTask {
         let next = schedule.deadline().since(sample.taken_at).max(schedule.interval());
         let interval = std::mem::replace(&mut state.expected, next);
         self.slot.set_target(next);
+        self.slot.set_due(schedule.deadline());
         self.slot.publish(&state.engine, tally.figures());
         state.record(interval);
     }
@@ -222,6 +233,7 @@ impl FeedTask {
         }
         state.tally.set_missed(missed + schedule.advance(now));
         schedule.advance_to(now.plus(wait));
+        self.slot.set_due(schedule.deadline());
         Course::GoesOn
     }
 

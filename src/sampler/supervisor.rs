@@ -12,6 +12,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
+use super::pulse::Pulse;
 use super::sampled_feed::{AtEnd, FeedTask, SampledFeed};
 use super::thread::{SharedThread, sample_alone};
 use super::{Board, ReadBudget, SamplerOptions, Slot};
@@ -59,6 +60,8 @@ impl Sampler {
         let (wake, wakes) = sync_channel(1);
         let stop = Arc::new(AtomicBool::new(false));
         let budget = Arc::new(ReadBudget::new(options.rtnl_budget));
+        let pulse = Arc::new(Pulse::new(monotonic_now()));
+        board.set_supervisor(&pulse);
         let mut supervisor = Supervisor {
             host,
             catalogue,
@@ -70,9 +73,13 @@ impl Sampler {
             running: BTreeMap::new(),
             under_rtnl: None,
             started: 0,
+            pulse: Arc::clone(&pulse),
         };
-        let thread =
-            Builder::new().name("supervisor".to_owned()).spawn(move || supervisor.run(&wakes))?;
+        let at_end = AtEnd::new(move || pulse.end());
+        let thread = Builder::new().name("supervisor".to_owned()).spawn(move || {
+            let _at_end = at_end;
+            supervisor.run(&wakes);
+        })?;
         Ok(Self { wake, stop, thread })
     }
 
@@ -122,15 +129,17 @@ struct Supervisor {
     running: BTreeMap<Feed, Running>,
     under_rtnl: Option<(Arc<SharedThread>, JoinHandle<()>)>,
     started: u64,
+    pulse: Arc<Pulse>,
 }
 
 impl Supervisor {
     fn run(&mut self, wakes: &Receiver<()>) {
         let wake = self.wake.clone();
-        let watch = self.host.watch(Box::new(move || look(&wake)));
+        let watch = self.pulse.in_kernel(|| self.host.watch(Box::new(move || look(&wake))));
         let period = watch.as_ref().map_or(self.options.discovery_period, |_| SLOW_LOOK);
         while !self.stop.load(Ordering::Acquire) {
-            let found = self.host.discover();
+            let found = self.pulse.in_kernel(|| self.host.discover());
+            self.pulse.beat(monotonic_now());
             self.reconcile(&found);
             if let Some(recorder) = &self.options.recorder {
                 recorder.devices(monotonic_now(), &found.devices);
@@ -148,6 +157,7 @@ impl Supervisor {
         let began = Instant::now();
         loop {
             self.board.check(monotonic_now());
+            self.pulse.beat(monotonic_now());
             let left = period.saturating_sub(began.elapsed());
             match wakes.recv_timeout(left.min(CHECK_PERIOD)) {
                 Err(RecvTimeoutError::Disconnected) => return false,
@@ -241,8 +251,10 @@ impl Supervisor {
                 look(&wake);
             })
         };
+        let first = first_deadline(&feed, self.options.interval, monotonic_now());
+        running.slot.set_due(first);
         FeedTask {
-            first: first_deadline(&feed, self.options.interval, monotonic_now()),
+            first,
             feed,
             id,
             host: Arc::clone(&self.host),

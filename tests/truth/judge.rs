@@ -96,6 +96,7 @@ impl Judge {
                     spans: past.spans.all(),
                     refresh,
                     unknown: unknown_refresh(&past.driver, refresh, bench.interval()),
+                    interval: bench.interval().as_nanos() as u64,
                 };
                 case.compare(&mut self.findings);
             }

@@ -22,9 +22,9 @@ const PAUSED: Priority = Priority::ALL[3];
 const QUANTA_NS: u64 = 335_539;
 /// A hold as long as this is followed by a rest. Of two in one sample of 100 ms nobody could say that they were two.
 const LONG_HOLD: u64 = 20 * MILLISECOND;
-/// At 100 ms a hold of 130 ms is not always told from a storm, if ticks were lost while short pauses came before it: when
-/// in a sample a pause was is not known.
-const LONGEST_HOLD: u64 = 80 * MILLISECOND;
+/// Of a longer one and short pauses before it nobody could say at 100 ms that they were no storm: when in a sample a pause
+/// was is not known.
+const LONGEST_HOLD: u64 = 150 * MILLISECOND;
 const REST: u64 = 300 * MILLISECOND;
 /// The hold at the end, which has to be seen.
 const REAL_STORM: u64 = 4 * SECOND;
@@ -33,7 +33,7 @@ const REAL_STORM: u64 = 4 * SECOND;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Course {
     Calm,
-    /// Holds of up to 3 ms close together, some of up to 80 ms.
+    /// Holds of up to 3 ms close together, some of up to 150 ms.
     Incast,
     /// Thousands of edges per second.
     Chatter,

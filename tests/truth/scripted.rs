@@ -204,6 +204,7 @@ pub(crate) fn play(
             spans: spans.all(),
             refresh: habits.refresh,
             unknown,
+            interval: interval.as_nanos() as u64,
         };
         case.compare(findings);
     }

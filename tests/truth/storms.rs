@@ -78,6 +78,8 @@ pub(crate) struct Case<'run> {
     pub(crate) refresh: u64,
     /// See [`unknown_refresh`].
     pub(crate) unknown: u64,
+    /// The interval that was meant.
+    pub(crate) interval: u64,
 }
 
 impl Case<'_> {
@@ -159,9 +161,9 @@ impl Case<'_> {
     fn latest(&self, from: u64) -> Option<u64> {
         let read = self.longest(from);
         let bound = self.detection() + self.refresh + read + read.min(self.refresh) + self.unknown;
-        let mut due = from + bound;
         let mut last = None;
         let begun = self.spans.partition_point(|span| span.to <= from);
+        let mut due = from + bound + self.late(&self.spans[begun..]);
         for span in &self.spans[begun..] {
             match span.kind {
                 // Suspicion begins anew.
@@ -175,6 +177,13 @@ impl Case<'_> {
             last = Some(span.to);
         }
         None
+    }
+
+    /// By how much the first of these came late. Pause in a late sample may be older than the hold, so that much of it
+    /// does not count for the detection time.
+    fn late(&self, spans: &[Span]) -> u64 {
+        let first = spans.first().filter(|_| self.refresh == 0);
+        first.map_or(0, |span| (span.to - span.from).saturating_sub(self.interval))
     }
 
     /// The longest span between samples within half a second of an instant.
