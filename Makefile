@@ -9,8 +9,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 CHECK_TIERS := fmt clippy unit
-TEST_TIERS := unit clippy fmt size standalone msrv doc integration vm deny
-.PHONY: help setup setup-tests setup-vm setup-deny check test fuzz properties long scale deploy setup-packages release packages $(sort $(CHECK_TIERS) $(TEST_TIERS))
+TEST_TIERS := unit clippy fmt size standalone msrv doc soak integration vm deny
+.PHONY: help setup setup-tests setup-vm setup-deny check test fuzz properties long scale deploy setup-packages release packages soak-built bench bench-check $(sort $(CHECK_TIERS) $(TEST_TIERS))
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 LOGS := $(TARGET)/tiers
@@ -64,8 +64,17 @@ doc: ## documentation without a broken link
 unit: ## tests inside the source, and examples in its documentation
 	@$(TIER) unit -- tools/unit-tests
 
-integration: $(if $(TIERS_COLLECTED),setup-tests unit) ## tests over the library's interface and the built program
+integration: $(if $(TIERS_COLLECTED),setup-tests unit soak-built) ## tests over the library's interface and the built program
 	@$(TIER) integration -- cargo test --locked --no-fail-fast --test '*' -- --show-output
+
+soak-built: $(if $(TIERS_COLLECTED),setup-tests unit)
+	@cargo test --locked --quiet --no-run --test soak
+
+# In `make test` a minute, while the other tests are built. It has no bounds on time.
+soak: SOAK_SECONDS ?= $(if $(TIERS_COLLECTED),60,600)
+soak: soak-built ## the program for SOAK_SECONDS (600) under everything at once, against leaks and wrong figures
+	@TIER_SECONDS=$$(($(SOAK_SECONDS) + 900)) $(TIER) soak -- env SOAK_SECONDS=$(SOAK_SECONDS) \
+		cargo test --locked --test soak
 
 # Not beside other tests: both measure time.
 vm: $(if $(TIERS_COLLECTED),setup-vm integration) ## the program on a RoCE NIC in a real kernel, in a virtual machine
