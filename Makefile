@@ -18,6 +18,8 @@ RELEASED := $(TARGET)/release-packages
 CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/roce_exporter-tests
 VENV := $(CACHE)/venv
 PREVIEW := $(CACHE)/dashboard-preview
+PAGE_CHECK := $(CACHE)/page-check
+SCHEMATHESIS := $(CACHE)/schemathesis
 # Where setup puts the Python parser and cargo's own programs.
 export PATH := $(VENV)/bin:$(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
 
@@ -37,7 +39,7 @@ help: ## this list
 setup: setup-tests setup-vm setup-deny ## installs what the tests use (Debian, as root), else lists what is missing
 
 setup-tests:
-	@tools/setup tests $(VENV) $(PREVIEW)
+	@tools/setup tests $(VENV) $(PREVIEW) $(PAGE_CHECK) $(SCHEMATHESIS)
 
 # After the other part: apt-get runs once at a time.
 setup-vm: setup-tests
