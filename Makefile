@@ -10,7 +10,7 @@ SHELL := /bin/bash
 
 CHECK_TIERS := fmt clippy unit
 TEST_TIERS := unit clippy fmt size standalone msrv doc soak integration vm deny
-.PHONY: help setup setup-tests setup-vm setup-deny check test fuzz properties long scale deploy setup-packages release packages soak-built bench bench-check $(sort $(CHECK_TIERS) $(TEST_TIERS))
+.PHONY: help setup setup-tests setup-vm setup-deny check test fuzz properties long scale deploy setup-packages release packages soak-built integration-built bench bench-check $(sort $(CHECK_TIERS) $(TEST_TIERS))
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 LOGS := $(TARGET)/tiers
@@ -66,17 +66,23 @@ doc: ## documentation without a broken link
 unit: ## tests inside the source, and examples in its documentation
 	@$(TIER) unit -- tools/unit-tests
 
-integration: $(if $(TIERS_COLLECTED),setup-tests unit soak-built) ## tests over the library's interface and the built program
+# The other tests are built while the soak runs and begin when it has ended: both measure time.
+integration: $(if $(TIERS_COLLECTED),setup-tests unit integration-built soak) ## tests over the library's interface and the built program
 	@$(TIER) integration -- cargo test --locked --no-fail-fast --test '*' -- --show-output
 
-soak-built: $(if $(TIERS_COLLECTED),setup-tests unit)
-	@cargo test --locked --quiet --no-run --test soak
+integration-built: soak-built
+	@cargo test --locked --quiet --no-run --test '*'
 
-# In `make test` a minute, while the other tests are built. It has no bounds on time.
+# The built program alone: a `cargo test` would wait for the builds that go on beside it.
+soak-built: $(if $(TIERS_COLLECTED),setup-tests unit)
+	@cargo test --locked --quiet --no-run --test soak --message-format=json | \
+		sed -n 's/.*"executable":"\([^"]*\/soak-[^"]*\)".*/\1/p' >$(TARGET)/soak-program
+
+# In `make test` a minute. It has no bounds on time.
 soak: SOAK_SECONDS ?= $(if $(TIERS_COLLECTED),60,600)
 soak: soak-built ## the program for SOAK_SECONDS (600) under everything at once, against leaks and wrong figures
 	@TIER_SECONDS=$$(($(SOAK_SECONDS) + 900)) $(TIER) soak -- env SOAK_SECONDS=$(SOAK_SECONDS) \
-		cargo test --locked --test soak
+		$$(cat $(TARGET)/soak-program)
 
 # Not beside other tests: both measure time.
 vm: $(if $(TIERS_COLLECTED),setup-vm integration) ## the program on a RoCE NIC in a real kernel, in a virtual machine

@@ -1,5 +1,6 @@
 //! The demo, held against its own truth while clients ask it.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::net::SocketAddr;
 use std::process::{Child, Command};
@@ -12,7 +13,9 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::certificates::Certificates;
 use crate::client::get;
 use crate::clients::{CLIENTS, Reloads, ask_until, parsed};
+use crate::clock;
 use crate::growth::Growth;
+use crate::pace::{Pace, kept_bytes, ring_bytes};
 use crate::program::Taken;
 use crate::strict_parser::ParsedSample;
 use crate::truth::{HostCourse, SECOND, SEED, Twin, storms};
@@ -26,8 +29,6 @@ const LOOK: u64 = 15 * SECOND;
 const LOOKS: usize = 20;
 /// How often certificates are renewed and SIGHUP is sent.
 const DISTURBED_EVERY: Duration = Duration::from_secs(7);
-/// Samples per second below which the machine was too busy for storms to be seen for certain.
-const ENOUGH: f64 = 100.0;
 
 /// What the demo shows.
 pub struct Scene {
@@ -37,6 +38,8 @@ pub struct Scene {
     pub blind: Duration,
     /// Whether it serves over TLS, with certificates that are renewed, and gets SIGHUP.
     pub behind_tls: bool,
+    /// Whether the wall clock jumps.
+    pub clock_steps: bool,
 }
 
 impl Scene {
@@ -46,10 +49,10 @@ impl Scene {
 
     /// One scenario after the other.
     pub fn walk(hosts: usize) -> Self {
-        Self { scenario: None, hosts, blind: Duration::ZERO, behind_tls: false }
+        Self { scenario: None, hosts, blind: Duration::ZERO, behind_tls: false, clock_steps: false }
     }
 
-    fn name(&self) -> &'static str {
+    pub fn name(&self) -> &'static str {
         self.scenario.unwrap_or("walk")
     }
 
@@ -57,6 +60,8 @@ impl Scene {
         let demo = Demo::start(self);
         let mut twin = Twin::new(self.scenario, self.hosts);
         let mut growth = Growth::default();
+        let mut paces: Vec<Pace> = (0..self.hosts).map(|_| Pace::default()).collect();
+        let mut proved = Proved::default();
         let reloads = Reloads::default();
         let answers: u64 = std::thread::scope(|scope| {
             let demo = &demo;
@@ -70,32 +75,49 @@ impl Scene {
             if self.behind_tls {
                 scope.spawn(move || demo.disturb(until, reloads));
             }
+            if demo.steps_clock {
+                scope.spawn(move || {
+                    let told = || demo.unix_time();
+                    clock::step_until(until, &demo.files.path("clock"), told);
+                });
+            }
             while Instant::now() < until {
-                self.check(demo, &mut twin);
-                growth.note(Taken::by(demo.child.id()));
+                let kept = self.check(demo, &mut twin, &mut paces, &mut proved);
+                growth.note(Taken::by(demo.child.id()), kept);
                 sleep(Duration::from_secs(1));
             }
             clients.into_iter().map(|client| client.join().unwrap()).sum()
         });
-        self.check(&demo, &mut twin);
+        self.check(&demo, &mut twin, &mut paces, &mut proved);
         demo.assert_calm_log();
-        println!("{}: {answers} answers, {} storms", self.name(), demo.storms_counted());
-        growth.assert_none(self.name());
+        println!(
+            "{}: {answers} answers, {} storms counted, of which {} had to be; {} of paused time compared",
+            self.name(),
+            demo.storms_counted(),
+            proved.storms.values().sum::<usize>(),
+            proved.times
+        );
+        // The rings of one reload may lie beside those of the one before.
+        let rings = if self.behind_tls { ring_bytes(&parsed(&demo.scrape(0))) } else { 0 };
+        growth.assert_none(self.name(), rings);
     }
 
-    /// Holds all that is shown now against the truth.
-    fn check(&self, demo: &Demo, twin: &mut Twin) {
-        for host in 0..self.hosts {
+    /// Holds all that is shown now against the truth. Returns the bytes that are kept of the past.
+    fn check(&self, demo: &Demo, twin: &mut Twin, paces: &mut [Pace], proved: &mut Proved) -> u64 {
+        let mut kept = 0;
+        for (host, pace) in paces.iter_mut().enumerate() {
             let mut wrong = None;
-            for _ in 0..LOOKS {
+            for look in 0..LOOKS {
                 // The fabric began after the start of the process and before it told its address.
                 let from = nanos(demo.listening.elapsed());
                 let samples = parsed(&demo.scrape(host));
                 let to = nanos(demo.spawned.elapsed());
                 twin.advance(to);
+                pace.note(&samples, (from, to));
+                kept += if look == 0 { kept_bytes(&samples) } else { 0 };
                 let course = &twin.hosts()[host];
                 for sample in &samples {
-                    self.check_lane(sample, &samples, course, (from, to));
+                    self.check_lane(sample, &samples, (course, pace), (from, to), proved);
                 }
                 wrong = self.wrong_name(&samples, course, (from.saturating_sub(LOOK), to));
                 if wrong.is_none() {
@@ -105,6 +127,7 @@ impl Scene {
             }
             assert!(wrong.is_none(), "{}: {}", self.name(), wrong.unwrap_or_default());
         }
+        kept
     }
 
     /// A device that is shown and gone, or is there and not shown.
@@ -129,8 +152,9 @@ impl Scene {
         &self,
         sample: &ParsedSample,
         samples: &[ParsedSample],
-        course: &HostCourse,
+        (course, pace): (&HostCourse, &Pace),
         (from, to): (u64, u64),
+        proved: &mut Proved,
     ) {
         let label = |name: &str| sample.labels.get(name).map(String::as_str);
         let direction = match label("direction") {
@@ -153,18 +177,26 @@ impl Scene {
                 // Looks at the fabric cut its steps, so that two who look at other times see it a little differently.
                 let fine = (least * 0.99 - 0.005..=most * 1.01 + 0.005).contains(&value);
                 assert!(fine, "{}, not in {least}..={most}", told());
+                proved.times += u64::from(value > 0.0);
             }
             "roce_pfc_storms_total" => {
-                let (certain, possible) = storms((driver, nic), (priority, direction), (from, to));
+                let seen = |from, to| pace.kept_up(device, (from, to));
+                let lane = (priority, direction);
+                let (certain, possible) = storms((driver, nic), lane, (from, to), &seen);
                 assert!(value as usize <= possible, "{}, at most {possible} are true", told());
                 // A reload forgets, and so does a device that comes back.
-                let forgets = self.behind_tls || self.starts_from_zero();
-                let certain = if certain == 0 || forgets || is_too_slow(samples, device, to) {
-                    0
-                } else {
-                    certain
-                };
-                assert!(value as usize >= certain, "{}, {certain} are true", told());
+                if !self.behind_tls && !self.starts_from_zero() {
+                    assert!(value as usize >= certain, "{}, {certain} are true", told());
+                    proved.storms.insert((course.place(), format!("{:?}", sample.labels)), certain);
+                }
+            }
+            "roce_pfc_storm_last_start_timestamp_seconds" if value > 0.0 => {
+                let off = value as i64 - clock::unix_now();
+                let ran = to / SECOND + clock::NEAR;
+                let near =
+                    |offset: &i64| (-(ran as i64)..=clock::NEAR as i64).contains(&(off - offset));
+                let steps = if self.clock_steps { &clock::OFFSETS[..] } else { &[0] };
+                assert!(steps.iter().any(near), "{}, {off} s from now", told());
             }
             _ => {}
         }
@@ -186,18 +218,12 @@ fn age_of(samples: &[ParsedSample], device: &str) -> Option<Duration> {
     ages.max_by(f64::total_cmp).map(Duration::from_secs_f64)
 }
 
-/// Whether a device was read too seldom for storms to be seen for certain.
-fn is_too_slow(samples: &[ParsedSample], device: &str, elapsed: u64) -> bool {
-    let own = samples.iter().filter(|sample| {
-        sample.name == "roce_sampler_samples_total"
-            && sample.labels.get("device").is_some_and(|own| own == device)
-    });
-    let taken: f64 = own.map(|sample| sample.value.parse::<f64>().unwrap()).sum();
-    let slow = taken < ENOUGH * elapsed as f64 / 1e9;
-    if slow {
-        println!("{device}: {taken} samples in {} s: storms may be missed", elapsed / SECOND);
-    }
-    slow
+/// What was held against the truth and was not zero.
+#[derive(Default)]
+struct Proved {
+    times: u64,
+    /// Storms that could not be missed, by the lane.
+    storms: BTreeMap<(usize, String), usize>,
 }
 
 fn nanos(time: Duration) -> u64 {
@@ -212,6 +238,7 @@ struct Demo {
     addresses: Vec<SocketAddr>,
     files: Certificates,
     behind_tls: bool,
+    steps_clock: bool,
 }
 
 impl Demo {
@@ -230,11 +257,17 @@ impl Demo {
             );
             command.arg("--web.config.file").arg(files.path("web.yml"));
         }
+        let library = scene.clock_steps.then(clock::library).flatten();
+        if let Some(library) = &library {
+            clock::give(&mut command, library, &files.path("clock"));
+        }
+        let steps_clock = library.is_some();
         let spawned = Instant::now();
         let child = command.spawn().unwrap();
         let addresses = Vec::new();
         let behind_tls = scene.behind_tls;
-        let mut demo = Self { child, spawned, listening: spawned, addresses, files, behind_tls };
+        let mut demo =
+            Self { child, spawned, listening: spawned, addresses, files, behind_tls, steps_clock };
         demo.wait_for("addresses", || demo.told_addresses().len() == scene.hosts);
         demo.listening = Instant::now();
         demo.addresses = demo.told_addresses();
@@ -263,6 +296,13 @@ impl Demo {
             assert!(since.elapsed() < PATIENCE, "no {what}:\n{}", self.log());
             sleep(Duration::from_millis(20));
         }
+    }
+
+    /// The program's own time, as it says it of its newest samples.
+    fn unix_time(&self) -> Option<i64> {
+        let reply = get(self.addresses[0], "/api/v1/trends?seconds=1");
+        let last = reply.text().rsplit_once("\"unix_second\":")?.1;
+        last.split(|character: char| !character.is_ascii_digit()).next()?.parse().ok()
     }
 
     fn scrape(&self, host: usize) -> String {

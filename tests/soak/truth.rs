@@ -19,7 +19,7 @@ pub const SECOND: u64 = 1_000 * MILLISECOND;
 const STEP: u64 = 25 * MILLISECOND;
 /// The least hold that may be called a storm.
 const LEAST_HOLD: u64 = 190 * MILLISECOND;
-/// A hold that no machine, however busy, may miss.
+/// A hold that may not be missed by a program that kept its deadlines for some of it.
 const LONG_HOLD: u64 = 3 * SECOND;
 /// Breaks of a hold that are none at any interval; and breaks of which the engine may think so.
 const BREAK: u64 = MILLISECOND / 5;
@@ -34,6 +34,7 @@ pub struct Twin {
 
 /// What happens to the NICs of a host.
 pub struct HostCourse {
+    place: usize,
     host: SimulatedHost,
     /// Driver and course of each NIC, in their places.
     nics: Vec<(String, NicCourse)>,
@@ -53,7 +54,7 @@ impl Twin {
             Arc::new(move || Monotonic::from_nanos(told.load(Ordering::Relaxed))),
         );
         let simulation = simulation.unwrap();
-        let hosts = simulation.hosts().into_iter().map(HostCourse::new).collect();
+        let hosts = simulation.hosts().into_iter().enumerate().map(HostCourse::new).collect();
         Self { clock, simulation, hosts }
     }
 
@@ -79,14 +80,19 @@ impl Twin {
 }
 
 impl HostCourse {
-    fn new(host: SimulatedHost) -> Self {
+    fn new((place, host): (usize, SimulatedHost)) -> Self {
         let found = host.discover().devices;
         let addresses = found.iter().map(|facts| facts.pci_address.clone());
         let places = addresses.zip(0..).collect();
         let nics = found.into_iter().map(|facts| (facts.driver, NicCourse::default())).collect();
-        let mut own = Self { host, nics, places, names: Vec::new() };
+        let mut own = Self { place, host, nics, places, names: Vec::new() };
         own.note_names(0);
         own
+    }
+
+    /// Which of the hosts it is.
+    pub const fn place(&self) -> usize {
+        self.place
     }
 
     fn note_names(&mut self, now: u64) {
@@ -114,17 +120,20 @@ impl HostCourse {
     }
 }
 
-/// The least and the greatest number of storms that may have been counted of a lane by an instant between two.
+/// The least and the greatest number of storms that may have been counted of a lane by an instant between two. `seen`
+/// says of two instants whether what was between them had to be seen.
 pub fn storms(
     (driver, nic): (&str, &NicCourse),
     (priority, direction): (Priority, Direction),
     (from, to): (u64, u64),
+    seen: &dyn Fn(u64, u64) -> bool,
 ) -> (usize, usize) {
     let lane = nic.lane(priority, direction);
     let long = lane
         .joined(BREAK, 4, to)
         .into_iter()
-        .filter(|hold| hold.from < from && hold.to.min(from) - hold.from >= LONG_HOLD);
+        .filter(|hold| hold.from < from && hold.to.min(from) - hold.from >= LONG_HOLD)
+        .filter(|hold| seen(hold.from, hold.to.min(from)));
     let mut certain = 0;
     let mut last = None;
     for hold in long {

@@ -38,7 +38,7 @@ pub fn run(until: Instant) {
             let watch = scope.spawn(move || {
                 let mut growth = Growth::default();
                 while Instant::now() < until {
-                    growth.note(Taken::by(exporter.id()));
+                    growth.note(Taken::by(exporter.id()), 0);
                     sleep(Duration::from_millis(500));
                 }
                 growth
@@ -51,7 +51,7 @@ pub fn run(until: Instant) {
         assert!(!exporter.log().contains("panic"), "{}", exporter.log());
         println!("veth: {rounds} devices came, were renamed and went; {answers} answers");
         assert!(rounds > 1);
-        growth.assert_none("veth");
+        growth.assert_none("veth", 0);
     });
 }
 
