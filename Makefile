@@ -9,8 +9,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 CHECK_TIERS := fmt clippy unit
-TEST_TIERS := unit clippy fmt size standalone msrv doc integration manifests vm deny
-.PHONY: help setup setup-tests setup-vm setup-manifests setup-deny check test fuzz properties long scale deploy setup-packages release reproducible packages readme $(sort $(CHECK_TIERS) $(TEST_TIERS))
+TEST_TIERS := unit clippy fmt size standalone msrv doc soak integration manifests vm deny
+.PHONY: help setup setup-tests setup-vm setup-manifests setup-deny check test fuzz properties long scale deploy setup-packages release reproducible packages readme soak-built integration-built bench bench-check $(sort $(CHECK_TIERS) $(TEST_TIERS))
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 LOGS := $(TARGET)/tiers
@@ -69,8 +69,23 @@ doc: ## documentation without a broken link
 unit: ## tests inside the source, and examples in its documentation
 	@$(TIER) unit -- tools/unit-tests
 
-integration: $(if $(TIERS_COLLECTED),setup-tests unit) ## tests over the library's interface and the built program
+# The other tests are built while the soak runs and begin when it has ended: both measure time.
+integration: $(if $(TIERS_COLLECTED),setup-tests unit integration-built soak) ## tests over the library's interface and the built program
 	@$(TIER) integration -- cargo test --locked --no-fail-fast --test '*' -- --show-output
+
+integration-built: soak-built
+	@cargo test --locked --quiet --no-run --test '*'
+
+# The built program alone: a `cargo test` would wait for the builds that go on beside it.
+soak-built: $(if $(TIERS_COLLECTED),setup-tests unit)
+	@cargo test --locked --quiet --no-run --test soak --message-format=json | \
+		sed -n 's/.*"executable":"\([^"]*\/soak-[^"]*\)".*/\1/p' >$(TARGET)/soak-program
+
+# In `make test` a minute, and once more if that fails: some figures depend on how busy the machine is.
+soak: SOAK_SECONDS ?= $(if $(TIERS_COLLECTED),60,600)
+soak: soak-built ## the program for SOAK_SECONDS (600) under everything at once, against leaks and wrong figures
+	@TIER_SECONDS=$$(($(SOAK_SECONDS) + 900)) $(TIER) soak -- env SOAK_SECONDS=$(SOAK_SECONDS) bash -c \
+		'"$$0" $(if $(TIERS_COLLECTED),|| "$$0")' "$$(cat $(TARGET)/soak-program)"
 
 # Not beside other tests, here and for the virtual machine: they measure time.
 manifests: $(if $(TIERS_COLLECTED),setup-manifests integration) ## the systemd unit, the Dockerfile and Kubernetes' files, by what reads them

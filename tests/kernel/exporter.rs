@@ -118,11 +118,16 @@ impl Exporter {
         fs::read_to_string(self.directory.path().join("log")).unwrap()
     }
 
-    /// What is exported now, held against the format's rules.
-    pub fn scrape(&self) -> Scrape {
+    /// What is exported now.
+    pub fn text(&self) -> String {
         let reply = get(self.address, "/metrics");
         assert_eq!(reply.status, 200, "{}", reply.text());
-        let families = parse(reply.text(), Format::Text004);
+        reply.text().to_owned()
+    }
+
+    /// What is exported now, held against the format's rules.
+    pub fn scrape(&self) -> Scrape {
+        let families = parse(&self.text(), Format::Text004);
         Scrape { samples: families.into_iter().flat_map(|family| family.samples).collect() }
     }
 

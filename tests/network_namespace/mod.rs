@@ -34,7 +34,8 @@ pub fn in_namespace(name: &str, body: impl FnOnce(&Namespace) + Send) {
     });
 }
 
-fn skip(tag: &str, reason: &str) {
+/// Says that what goes by `tag` does not run, or fails if all tiers are required.
+pub fn skip(tag: &str, reason: &str) {
     let required = std::env::var_os(REQUIRE_ALL).is_some_and(|value| value == "1");
     assert!(!required, "{tag}: {reason}");
     tell_skipped(tag, reason);

@@ -68,7 +68,8 @@ impl Course {
     /// All holds up to `now`, those at most `gap` apart joined, if that is also at most this percentage of what is
     /// before it.
     pub(crate) fn joined(&self, gap: u64, percent: u64, now: u64) -> Vec<Hold> {
-        let open = self.open.map(|from| Hold { from, to: now });
+        let begun = self.open.filter(|from| *from <= now);
+        let open = begun.map(|from| Hold { from, to: now });
         let mut joined: Vec<Hold> = Vec::new();
         for hold in self.holds.iter().copied().chain(open) {
             match joined.last_mut() {
