@@ -15,10 +15,24 @@
     reason = "tests: the shared modules serve several test crates, and a panic is a failed test"
 )]
 
+#[path = "web/client.rs"]
+mod client;
+#[path = "alerts/end_to_end.rs"]
+mod end_to_end;
 #[path = "alerts/expressions.rs"]
 mod expressions;
+#[path = "links/fleet.rs"]
+mod fleet;
+#[path = "alerts/receiver.rs"]
+mod receiver;
 #[path = "alerts/rules.rs"]
 mod rules;
+#[path = "prometheus/servers.rs"]
+mod servers;
+#[path = "alerts/shortened.rs"]
+mod shortened;
+#[path = "exposition/strict_parser.rs"]
+mod strict_parser;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -26,6 +40,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::Command;
 
+use end_to_end::Trial;
 use expressions::Metrics;
 use rules::{Rule, alerts, files, in_tree, rule_files, text};
 
@@ -229,4 +244,122 @@ fn the_example_for_alertmanager_is_sound() {
         let arguments = ["config", "routes", "test", &file, &verify, labels[0], labels[1]];
         succeeds("amtool", &arguments, &[]);
     }
+}
+
+/// What each scenario of the demo leads to. Alerts that inform are told to nobody, so they are not in it.
+const TRIALS: [&[Trial]; 3] = [
+    &[
+        Trial { scenario: "calm", told: &[], muted: &[] },
+        Trial { scenario: "incast", told: &["RocePauseReceivedHigh/w"], muted: &[] },
+        Trial {
+            scenario: "nic-storm",
+            told: &["RoceStormSent/c", "RoceStormReceived/c", "RoceNicStallDetected/c"],
+            muted: &[
+                "RocePauseSentHigh/c",
+                "RocePauseSentHigh/w",
+                "RoceLosslessDrops/c",
+                "RoceNicStallDetected/w",
+            ],
+        },
+        Trial {
+            scenario: "straggler",
+            told: &["RocePauseSentHigh/w", "RoceStragglerRail/w"],
+            muted: &["RocePauseReceivedHigh/w"],
+        },
+        Trial {
+            scenario: "one-sided",
+            told: &[
+                "RoceOneSidedPfc/c",
+                "RoceLosslessDrops/c",
+                "RocePauseSentHigh/w",
+                "RoceStragglerRail/w",
+            ],
+            muted: &["RoceOneSidedPfc/w"],
+        },
+        Trial { scenario: "stale", told: &["RoceDeviceStale/w"], muted: &[] },
+        Trial { scenario: "reset", told: &[], muted: &[] },
+        Trial { scenario: "unplug", told: &["RoceDeviceGone/w"], muted: &[] },
+    ],
+    &[
+        Trial { scenario: "chatter", told: &[], muted: &[] },
+        Trial {
+            scenario: "slow-receiver",
+            told: &["RocePauseSentHigh/c", "RocePauseReceivedHigh/c"],
+            muted: &["RocePauseSentHigh/w", "RocePauseReceivedHigh/w", "RoceStragglerRail/w"],
+        },
+        Trial {
+            scenario: "deadlock",
+            told: &["RoceDeadlockSuspected/c"],
+            muted: &["RoceStormReceived/c", "RocePauseReceivedHigh/c"],
+        },
+        Trial {
+            scenario: "lossless-drops",
+            told: &["RoceLosslessDrops/c", "RocePauseSentHigh/w", "RoceStragglerRail/w"],
+            muted: &["RocePauseReceivedHigh/w"],
+        },
+        Trial {
+            scenario: "wrong-priority",
+            told: &["RocePfcMaskNotWanted/w", "RoceRdmaOnLossyPriority/w"],
+            muted: &["RocePauseOnLossyPriority/w"],
+        },
+        Trial { scenario: "slow-read", told: &["RoceSamplerSlow/w"], muted: &[] },
+        Trial { scenario: "wrap", told: &[], muted: &[] },
+        Trial { scenario: "rename", told: &["RoceDeviceGone/w"], muted: &[] },
+    ],
+    &[
+        Trial {
+            scenario: "victim",
+            told: &["RocePauseSentHigh/c", "RocePauseReceivedHigh/c"],
+            muted: &["RocePauseSentHigh/w", "RocePauseReceivedHigh/w", "RoceStragglerRail/w"],
+        },
+        Trial {
+            scenario: "ecn-off",
+            told: &["RocePauseWithoutEcn/w", "RocePauseReceivedHigh/c"],
+            muted: &["RocePauseReceivedHigh/w"],
+        },
+        Trial {
+            scenario: "cnp-lost",
+            told: &["RoceCnpLoopOpen/w", "RocePauseReceivedHigh/c"],
+            muted: &["RocePauseReceivedHigh/w"],
+        },
+        Trial {
+            scenario: "link-pause",
+            told: &["RoceLinkPauseBesidePfc/c", "RocePauseReceivedHigh/c"],
+            muted: &[
+                "RoceLinkPauseBesidePfc/w",
+                "RoceConfigurationDrift/w",
+                "RocePauseReceivedHigh/w",
+            ],
+        },
+        Trial {
+            scenario: "pfc-moved",
+            told: &["RocePfcMaskNotWanted/w"],
+            muted: &["RocePauseOnLossyPriority/w"],
+        },
+        Trial { scenario: "priority-mismatch", told: &[], muted: &[] },
+        Trial { scenario: "mtu-mismatch", told: &[], muted: &[] },
+    ],
+];
+
+#[test]
+fn every_scenario_leads_to_its_alerts_and_no_others_and_all_resolve() {
+    let test = "every_scenario_leads_to_its_alerts_and_no_others_and_all_resolve";
+    if lacks("prometheus", test) || lacks("prometheus-alertmanager", test) {
+        return;
+    }
+    for trials in TRIALS {
+        end_to_end::run(trials);
+    }
+}
+
+#[test]
+fn no_scenario_of_the_demo_is_forgotten() {
+    let listed =
+        Command::new(env!("CARGO_BIN_EXE_roce_exporter")).args(["demo", "--list"]).output();
+    let listed = String::from_utf8(listed.unwrap().stdout).unwrap();
+    let listed: BTreeSet<&str> =
+        listed.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    let tried: BTreeSet<&str> =
+        TRIALS.iter().copied().flatten().map(|trial| trial.scenario).collect();
+    assert_eq!(tried, listed);
 }
