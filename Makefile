@@ -10,13 +10,16 @@ SHELL := /bin/bash
 
 CHECK_TIERS := fmt clippy unit
 TEST_TIERS := unit clippy fmt size standalone msrv doc integration vm deny
-.PHONY: help setup setup-tests setup-vm setup-deny check test fuzz properties long scale $(sort $(CHECK_TIERS) $(TEST_TIERS))
+.PHONY: help setup setup-tests setup-vm setup-deny check test fuzz properties long scale deploy setup-packages release packages $(sort $(CHECK_TIERS) $(TEST_TIERS))
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 LOGS := $(TARGET)/tiers
+RELEASED := $(TARGET)/release-packages
 CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/roce_exporter-tests
 VENV := $(CACHE)/venv
 PREVIEW := $(CACHE)/dashboard-preview
+PAGE_CHECK := $(CACHE)/page-check
+SCHEMATHESIS := $(CACHE)/schemathesis
 # Where setup puts the Python parser and cargo's own programs.
 export PATH := $(VENV)/bin:$(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
 
@@ -36,7 +39,7 @@ help: ## this list
 setup: setup-tests setup-vm setup-deny ## installs what the tests use (Debian, as root), else lists what is missing
 
 setup-tests:
-	@tools/setup tests $(VENV) $(PREVIEW)
+	@tools/setup tests $(VENV) $(PREVIEW) $(PAGE_CHECK) $(SCHEMATHESIS)
 
 # After the other part: apt-get runs once at a time.
 setup-vm: setup-tests
@@ -81,6 +84,20 @@ size: ## whether a source file is too long
 
 standalone: ## whether something refers to a place outside this tree
 	@$(TIER) standalone -- tools/check-standalone
+
+deploy: ## writes the parts of deploy/ that come from alerts/ and dashboards/
+	@UPDATE_EXPECT=1 cargo test --locked --quiet --test deploy
+
+setup-packages:
+	@tools/setup packages $(CACHE)/venv-packages $(CACHE)/kubernetes
+
+release: setup-packages ## the static program and its packages with checksums, below target/release-packages
+	@tools/packages "$$(tools/static-build)" $(RELEASED)
+	@cd $(RELEASED) && sha256sum -- *.deb *.rpm *.tar.gz >SHA256SUMS && cat SHA256SUMS
+
+packages: release ## whether what is shipped installs, runs and goes: container, unit, deb, rpm, Kubernetes; some minutes
+	@$(TIER) packages -- tests/packages/run.py $(CACHE)/venv-packages $(CACHE)/kubernetes \
+		$(TARGET)/$$(rustc --print host-tuple)/release/roce_exporter $(RELEASED)
 
 properties: ## every property over PROPTEST_CASES (5000) cases that no run saw before
 	@$(TIER) properties -- env -u PROPTEST_RNG_SEED PROPTEST_CASES=$(or $(PROPTEST_CASES),5000) \

@@ -19,12 +19,15 @@ use std::time::Duration;
 use allocation_counter::measure;
 use paused_nic::{INTERVAL, PausedNic, circumstances, feed};
 use roce_exporter::catalogue::Catalogue;
+use roce_exporter::engine::history::{HistorySize, KEPT, Past};
 use roce_exporter::engine::{FeedEngine, StormSettings};
-use roce_exporter::model::{Feed, Monotonic, Plan, Reading, Reason, Sample};
+use roce_exporter::model::{Feed, Monotonic, Plan, Priority, Reading, Reason, Sample};
 use roce_exporter::sampler::{Board, ReadBudget, Slot, Tally};
 use roce_exporter::source::{CounterSet, PlannedSource, RdmaSysfs, SysfsRoot};
 
 const SAMPLES: u32 = 10_000;
+/// Samples that the board keeps of a priority, fewer than are measured.
+const RING: usize = 1_800;
 
 /// The way of a sample from the kernel to the board.
 struct Chain {
@@ -41,7 +44,7 @@ struct Chain {
 impl Chain {
     fn new(nic: PausedNic) -> Self {
         let catalogue = Arc::new(Catalogue::embedded().unwrap());
-        let board = Board::default();
+        let board = Board::keeping(KEPT / u32::try_from(RING).unwrap());
         Self {
             source: nic.planned(&catalogue),
             sample: Sample::empty(Arc::new(Plan::default())),
@@ -82,6 +85,28 @@ fn a_sample_of_a_pausing_nic_allocates_nothing_on_its_way_to_the_board() {
     assert_eq!(figures.counters.plan.counters.len(), 106);
     assert_eq!(figures.pause.tracks.len(), 16, "the tracks were judged");
     assert!(figures.pause.tracks.iter().all(|track| track.ratio.is_some_and(|ratio| ratio > 0.9)));
+    // The rings had been filled and went round, and all storms had begun.
+    let kept = |priority| chain.board.samples("eth0", priority, Duration::from_mins(10));
+    for priority in Priority::ALL {
+        assert_eq!(kept(priority).map(|own| own.samples.len()), Some(RING), "{priority}");
+    }
+    assert_eq!(chain.board.storms().len(), 16);
+    let size = chain.board.history_size();
+    let expected = 8 * size.bytes_per_priority() + HistorySize::bytes_per_device();
+    assert_eq!(size.bytes_in_use(), expected);
+}
+
+#[test]
+fn the_past_of_a_nic_takes_the_memory_that_the_papers_say() {
+    let mut chain = Chain::new(PausedNic::of_priorities());
+    // All of them are lossless, so that the first sample sets everything aside.
+    let first = measure(|| chain.step());
+    let kept = 8 * 24 * RING + HistorySize::bytes_per_device();
+    let kept = i64::try_from(kept).unwrap();
+    assert!(HistorySize::bytes_per_device() < 210_000, "{}", HistorySize::bytes_per_device());
+    assert!((kept..kept + 200_000).contains(&first.bytes_current), "{kept}: {first:?}");
+    let rest = measure(|| (0..2 * RING).for_each(|_| chain.step()));
+    assert_eq!(rest.count_total, 0, "{rest:?}");
 }
 
 #[test]

@@ -118,21 +118,45 @@ fn head_has_headers_and_no_body() {
 }
 
 #[test]
-fn landing_page_links_and_loads_nothing() {
+fn the_page_links_and_loads_nothing_from_elsewhere() {
     let server = Server::start(ServerState { telemetry_path: "/m&<x>".to_owned(), ..state() });
     let page = get(server.address, "/");
     assert_eq!(page.status, 200);
     assert_eq!(page.header("content-type"), Some("text/html; charset=utf-8"));
-    assert!(page.header("content-security-policy").unwrap().starts_with("default-src 'none';"));
+    let policy = page.header("content-security-policy").unwrap();
+    assert!(policy.starts_with("default-src 'none';"), "{policy}");
+    for weak in ["unsafe", "*", "http:", "https:", "data:", "blob:"] {
+        assert!(!policy.contains(weak), "{policy}");
+    }
     assert_eq!(page.header("x-content-type-options"), Some("nosniff"));
     for part in
         ["roce_exporter", "0.1.0", "0123abc", "href=\"/m&amp;&lt;x&gt;\"", "href=\"/-/healthy\""]
     {
         assert!(page.text().contains(part), "{part}");
     }
-    for part in ["http:", "https:", "src=", "<script", "<style", "<link"] {
+    let own = ["src=\"/-/", "href=\"/", "href=\"#"];
+    for attribute in ["src=\"", "href=\""] {
+        for (place, _) in page.text().match_indices(attribute) {
+            let rest = &page.text()[place..];
+            assert!(own.iter().any(|own| rest.starts_with(own)), "{}", &rest[..40]);
+        }
+    }
+    for part in ["http:", "https:", "<style", "style=", "onclick", "<script>"] {
         assert!(!page.text().contains(part), "{part}");
     }
+    let mut bytes = page.body.len();
+    let parts = [
+        ("/-/page.css", "text/css; charset=utf-8"),
+        ("/-/page.js", "text/javascript; charset=utf-8"),
+        ("/-/charts.js", "text/javascript; charset=utf-8"),
+        ("/-/icon.svg", "image/svg+xml; charset=utf-8"),
+    ];
+    for (path, kind) in parts {
+        let reply = get(server.address, path);
+        assert_eq!((reply.status, reply.header("content-type")), (200, Some(kind)), "{path}");
+        bytes += reply.body.len();
+    }
+    assert!(bytes < 150_000, "{bytes} bytes");
     server.stop();
 }
 
@@ -161,7 +185,7 @@ fn other_paths_and_methods_are_refused() {
         assert_eq!(reply.status, 404, "{path}");
         assert_eq!(reply.header("x-content-type-options"), Some("nosniff"));
     }
-    for path in ["/metrics", "/", "/-/healthy", "/-/ready"] {
+    for path in ["/metrics", "/", "/-/healthy", "/-/ready", "/-/page.js", "/api/v1/devices"] {
         for method in ["POST", "PUT", "DELETE", "OPTIONS", "BREW"] {
             let reply = request(server.address, method, path, &[]);
             assert_eq!(reply.status, 405, "{method} {path}");

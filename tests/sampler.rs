@@ -97,6 +97,27 @@ fn refused(errno: Errno) -> SourceError {
 
 struct TestHost(Vec<Nic>);
 
+/// A host that is never found out about.
+#[derive(Clone, Copy)]
+enum BadHost {
+    Hangs,
+    Panics,
+}
+
+impl Host for BadHost {
+    fn discover(&self) -> Discovery {
+        match self {
+            Self::Hangs => sleep(Duration::from_secs(2)),
+            Self::Panics => panic!("as told"),
+        }
+        Discovery { devices: Vec::new(), feeds: Vec::new() }
+    }
+
+    fn open(&self, _: &Feed) -> Result<Box<dyn CounterSet>, SourceError> {
+        Err(refused(Errno::NODEV))
+    }
+}
+
 impl Host for TestHost {
     fn discover(&self) -> Discovery {
         let found = |nic: &Nic| FoundFeed {
@@ -112,6 +133,21 @@ impl Host for TestHost {
             self.0.iter().find(|nic| nic.feed == *feed).ok_or_else(|| refused(Errno::NODEV))?;
         Ok(Box::new(nic.clone()))
     }
+}
+
+fn sample(host: impl Host + 'static, rtnl_budget: f64) -> (Sampler, Arc<Board>) {
+    let options = SamplerOptions {
+        interval: INTERVAL,
+        rtnl_budget,
+        storm: StormSettings::default(),
+        raw: RawSelection::default(),
+        discovery_period: Duration::from_millis(50),
+        recorder: None,
+    };
+    let board = Arc::new(Board::default());
+    let catalogue = Arc::new(Catalogue::embedded().unwrap());
+    let sampler = Sampler::start(Arc::new(host), catalogue, options, Arc::clone(&board)).unwrap();
+    (sampler, board)
 }
 
 /// A sampler over `eth0`, `eth1`, ... and one RDMA device.
@@ -143,18 +179,7 @@ impl Running {
             .collect();
         let rdma = nic("eth0", SourceKind::RdmaNetlink, None);
         let host = TestHost(nics.iter().cloned().chain([rdma.clone()]).collect());
-        let options = SamplerOptions {
-            interval: INTERVAL,
-            rtnl_budget,
-            storm: StormSettings::default(),
-            raw: RawSelection::default(),
-            discovery_period: Duration::from_millis(50),
-            recorder: None,
-        };
-        let board = Arc::new(Board::default());
-        let catalogue = Arc::new(Catalogue::embedded().unwrap());
-        let sampler =
-            Sampler::start(Arc::new(host), catalogue, options, Arc::clone(&board)).unwrap();
+        let (sampler, board) = sample(host, rtnl_budget);
         let running = Self { nics, rdma, board, sampler };
         running.wait("first samples", |running| {
             running.nics.iter().chain([&running.rdma]).all(|nic| nic.reads() > 2)
@@ -295,4 +320,41 @@ fn all_nics_under_rtnl_share_one_thread_and_rdma_has_its_own() {
     assert!(threads("eth0 rdma") >= 1);
     running.wait_for_all();
     running.sampler.stop();
+}
+
+/// What stands still, as one sees it who looks `later`, if nothing moves until then.
+fn standstill(board: &Board, later: Duration) -> Option<String> {
+    board.standstill(monotonic_now().plus(later))
+}
+
+#[test]
+fn a_sampler_that_turns_does_not_stand_still_whatever_the_kernel_does() {
+    let minute = Duration::from_mins(1);
+    let running = Running::start(2, 1.0);
+    assert_eq!(standstill(&running.board, Duration::ZERO), None);
+    assert!(standstill(&running.board, minute).is_some(), "nothing moved for a minute");
+    running.nics[0].behaves(Manner::HangsOnce(Duration::from_secs(1)));
+    running.wait("the hang", |running| {
+        let figures = running.figures(&running.nics[0]);
+        figures.is_some_and(|own| own.sampling.read_in_progress > Duration::from_millis(500))
+    });
+    assert_eq!(standstill(&running.board, Duration::ZERO), None);
+    let Running { board, sampler, .. } = running;
+    sampler.stop();
+    assert!(standstill(&board, Duration::ZERO).is_some(), "it was stopped");
+
+    let (sampler, board) = sample(BadHost::Hangs, 1.0);
+    sleep(Duration::from_millis(200));
+    assert_eq!(standstill(&board, minute), None, "a look that the kernel holds up");
+    drop(sampler);
+}
+
+#[test]
+fn a_dead_search_for_devices_is_told() {
+    let (_sampler, board) = sample(BadHost::Panics, 1.0);
+    let since = Instant::now();
+    while standstill(&board, Duration::ZERO).is_none() {
+        assert!(since.elapsed() < Duration::from_secs(20), "not told");
+        sleep(Duration::from_millis(2));
+    }
 }

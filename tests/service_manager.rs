@@ -222,18 +222,23 @@ fn the_healthcheck_finds_a_server_that_answers_in_the_clear_and_over_tls() {
     let client =
         "  client_auth_type: RequireAndVerifyClientCert\n  client_ca_file: client-ca.crt\n";
     let user = format!("basic_auth_users:\n  a: {}\n", bcrypt::hash("b", 4).unwrap());
+    let older = format!("  max_version: TLS12\n{client}");
     for (more, expected) in [
         ("", "healthy\n"),
         (user.as_str(), "it asks for a user\n"),
         (client, "it asks for a certificate\n"),
+        (older.as_str(), "it asks for a certificate\n"),
     ] {
         files.write("web.yml", &format!("{server}{more}"));
         let config = files.path("web.yml");
         let tls = Managed::demo(&["--web.config.file", config.to_str().unwrap()], &[]);
         let flag = format!("--web.listen-address={}", tls.address());
-        let output = healthcheck(&[&flag]);
-        assert_eq!(output.status.code(), Some(0), "{}", said(&output));
-        assert!(said(&output).ends_with(expected), "{}", said(&output));
+        // How a handshake breaks off differs from time to time.
+        for _ in 0..8 {
+            let output = healthcheck(&[&flag]);
+            assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+            assert!(said(&output).ends_with(expected), "{}", said(&output));
+        }
         tls.stop();
     }
 }

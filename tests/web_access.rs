@@ -136,7 +136,9 @@ fn users_hold_on_every_path_and_wrong_passwords_cost_little() {
     let files = Certificates::new();
     let served = Behind::start(&files, &format!("basic_auth_users: {{prometheus: '{HASH}'}}\n"));
     let good = [("Authorization", "Basic cHJvbWV0aGV1czp0ZXN0")];
-    for path in ["/metrics", "/", "/-/healthy", "/-/ready", "/none"] {
+    for path in
+        ["/metrics", "/", "/-/healthy", "/-/ready", "/none", "/-/page.js", "/api/v1/devices"]
+    {
         let reply = client::get(served.address, path);
         assert_eq!(
             (reply.status, reply.header("www-authenticate")),
@@ -146,6 +148,7 @@ fn users_hold_on_every_path_and_wrong_passwords_cost_little() {
         let reply = client::request(served.address, "GET", path, &good);
         assert_eq!(reply.status, if path == "/none" { 404 } else { 200 }, "{path}");
     }
+    assert_eq!(client::get(served.address, "/api/v1/events").status, 401);
     let over = Arc::new(AtomicBool::new(false));
     let guessers = (0..8).map(|_| {
         let (over, address) = (Arc::clone(&over), served.address);

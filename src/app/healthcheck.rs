@@ -4,7 +4,8 @@
 //! that one command fits every set-up. The certificate is not checked, since it bears the host's name and not that
 //! of the loopback address, and since nothing secret is sent.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpStream, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,6 +19,8 @@ const CONNECT_TIME: Duration = Duration::from_secs(2);
 /// For each of the two tries.
 const WHOLE_TIME: Duration = Duration::from_secs(4);
 const MOST_BYTES: u64 = 1024;
+/// How an alert of TLS begins, in every version.
+const TLS_ALERT: [u8; 2] = [21, 3];
 
 /// Asks, and prints the answer.
 ///
@@ -29,9 +32,11 @@ pub(super) fn healthcheck(settings: &Settings) -> anyhow::Result<()> {
     let found = match ask(&agent, "http", &authority) {
         Ok(found) => found,
         Err(error) if is_final(&error) => return Err(failed(&authority, &error)),
-        Err(in_the_clear) => ask(&agent, "https", &authority).map_err(|over_tls| {
-            failed(&authority, &in_the_clear).context(format!("over TLS: {over_tls}"))
-        })?,
+        Err(error) if !speaks_tls(&authority) => return Err(failed(&authority, &error)),
+        Err(_) => match ask(&agent, "https", &authority) {
+            Err(error) if is_demand(&error) => Found::Demand,
+            answer => answer.map_err(|error| failed(&authority, &error))?,
+        },
     };
     let said = found.judge().map_err(|what| anyhow::anyhow!("{authority} answers {what}"))?;
     super::once::print(&format!("{said}\n"))
@@ -86,8 +91,8 @@ fn agent() -> ureq::Agent {
 #[derive(Debug, PartialEq, Eq)]
 enum Found {
     Status(u16, String),
-    /// In the middle of the handshake: it wants a certificate.
-    Alert,
+    /// It broke the handshake off for want of a certificate.
+    Demand,
 }
 
 impl Found {
@@ -99,28 +104,42 @@ impl Found {
             Self::Status(401, _) => Ok("healthy; it asks for a user"),
             Self::Status(429, _) => Ok("healthy; its rate limit is reached"),
             Self::Status(status, _) => Err(format!("with status {status}")),
-            Self::Alert => Ok("healthy; it asks for a certificate"),
+            Self::Demand => Ok("healthy; it asks for a certificate"),
         }
     }
 }
 
 fn ask(agent: &ureq::Agent, scheme: &str, authority: &str) -> Result<Found, ureq::Error> {
     let url = format!("{scheme}://{authority}{HEALTHY_PATH}");
-    let answer = agent.get(url).call().and_then(|mut answer| {
-        let text = answer.body_mut().with_config().limit(MOST_BYTES).read_to_string();
-        Ok(Found::Status(answer.status().as_u16(), text?))
-    });
-    match answer {
-        Err(error) if is_demand(&error) => Ok(Found::Alert),
-        answer => answer,
-    }
+    let mut answer = agent.get(url).call()?;
+    let text = answer.body_mut().with_config().limit(MOST_BYTES).read_to_string()?;
+    Ok(Found::Status(answer.status().as_u16(), text))
 }
 
-/// Whether the server breaks the handshake off for want of a client's certificate.
+/// Whether it is TLS that is spoken there: what is no TLS is answered by an alert, whatever clients must show.
+fn speaks_tls(authority: &str) -> bool {
+    let ask = || -> io::Result<[u8; 2]> {
+        let mut answer = [0; 2];
+        let address = authority.to_socket_addrs()?.next().ok_or(io::ErrorKind::NotFound)?;
+        let mut stream = TcpStream::connect_timeout(&address, CONNECT_TIME)?;
+        stream.set_read_timeout(Some(WHOLE_TIME))?;
+        stream.write_all(b"healthcheck\r\n\r\n")?;
+        stream.read_exact(&mut answer)?;
+        Ok(answer)
+    };
+    ask().is_ok_and(|answer| answer == TLS_ALERT)
+}
+
+/// Whether a server that speaks TLS breaks the handshake off for want of a client's certificate. Its alert may be lost
+/// when it closes the connection while the client still writes.
 fn is_demand(error: &ureq::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
     let broken = match error {
         ureq::Error::Rustls(error) => Some(error),
-        ureq::Error::Io(error) => error.get_ref().and_then(|error| error.downcast_ref()),
+        ureq::Error::Io(error) => match error.kind() {
+            BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof => return true,
+            _ => error.get_ref().and_then(|error| error.downcast_ref()),
+        },
         _ => None,
     };
     matches!(

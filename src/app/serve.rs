@@ -113,7 +113,7 @@ async fn serve_all(
     let mut servers = Servers::new(&door, sockets);
     let mut served = Vec::new();
     for (offset, make_host) in (0_u16..).zip(hosts) {
-        let board = Arc::new(Board::default());
+        let board = Arc::new(Board::keeping(settings.sampler.interval));
         servers.serve(settings, offset, &board, Arc::new(monotonic_now)).await?;
         let recording = settings.record.as_deref().map(|path| record(path, offset));
         let recording = recording.transpose()?;
@@ -297,6 +297,7 @@ fn state_of(settings: &Settings, board: &Arc<Board>, clock: Clock) -> ServerStat
     ServerState {
         snapshot: Arc::new(move || shown.snapshot(clock())),
         ready: Arc::new(move || asked.is_ready()),
+        past: Arc::<Board>::clone(board),
         build: BuildInfo::current(),
         telemetry_path: settings.web.telemetry_path.clone(),
         process_root: settings.web.exporter_metrics.then(|| settings.procfs.clone()),

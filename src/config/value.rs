@@ -84,6 +84,9 @@ pub(super) fn telemetry_path(text: &str) -> Result<String, String> {
     if names == "-" || names.starts_with("-/") {
         return Err("must not be below /-/, where the health checks are".to_owned());
     }
+    if names == "api" || names.starts_with("api/") {
+        return Err("must not be below /api/, where the API is".to_owned());
+    }
     Ok(text.to_owned())
 }
 
@@ -180,7 +183,7 @@ mod tests {
 
     #[test]
     fn telemetry_paths_leave_the_servers_own_alone() {
-        for text in ["/metrics", "/a/b", "/roce-1_x.y~z", "/-metrics"] {
+        for text in ["/metrics", "/a/b", "/roce-1_x.y~z", "/-metrics", "/apis", "/a/api"] {
             assert_eq!(telemetry_path(text), Ok(text.to_owned()));
         }
         for text in [
@@ -203,6 +206,8 @@ mod tests {
             "/-/ready",
             "/-/other",
             "/-",
+            "/api",
+            "/api/v1/devices",
         ] {
             assert!(telemetry_path(text).is_err(), "{text:?}");
         }

@@ -7,12 +7,9 @@
     reason = "figures made here"
 )]
 
-#[path = "hand_driven_nic.rs"]
-mod hand_driven_nic;
-
+use super::hand_driven_nic::{Kind, MS, Nic, SPEED, near, plan_of};
 use super::*;
 use crate::model::{BitsPerSecond, Freshness, Reading, Reason};
-use hand_driven_nic::{Kind, MS, Nic, SPEED, near, plan_of};
 
 #[test]
 fn the_ratio_is_the_share_of_the_last_ten_seconds() {

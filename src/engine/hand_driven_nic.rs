@@ -7,7 +7,7 @@
     reason = "figures made here"
 )]
 
-use super::super::*;
+use super::*;
 use crate::model::{
     BitsPerSecond, CounterKey, Freshness, PlanCounter, Reading, ReadingKind, Unit, Width,
 };

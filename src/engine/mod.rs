@@ -6,6 +6,7 @@
 mod asymmetry;
 pub mod checks;
 mod delta;
+pub mod history;
 mod pause;
 mod refresh;
 mod snapshot;
@@ -25,6 +26,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use asymmetry::Windows;
+use history::{FeedHistory, PriorityNow};
 use pause::{LeftOut, Span, Track};
 use refresh::{Due, Refresh};
 
@@ -58,6 +60,10 @@ pub struct FeedEngine {
     shown: u8,
     link: LinkFacts,
     last_sample: Option<Monotonic>,
+    /// The wall clock at the last sample.
+    unix_seconds: f64,
+    /// End and length of what the last sample had judged, if anything.
+    judged: Option<(Monotonic, Duration)>,
     skipped: [u64; Skip::ALL.len()],
 }
 
@@ -78,6 +84,9 @@ impl FeedEngine {
         }
         let now = sample.taken_at;
         let before = self.last_sample.replace(now);
+        self.unix_seconds = around.unix_seconds;
+        self.judged = None;
+        self.tracks.iter_mut().for_each(Track::begin_sample);
         if self.tracks.is_empty() {
             return;
         }
@@ -174,6 +183,7 @@ impl FeedEngine {
             verdict,
             link: around.link,
         };
+        self.judged = Some((span.ended, span.length));
         let (mut missing, mut out_of_range) = (false, false);
         for track in &mut self.tracks {
             match track.judge(&self.settings, &span, around.unix_seconds) {
@@ -265,6 +275,25 @@ impl FeedEngine {
         };
         summary.skipped = self.skipped;
     }
+
+    /// Adds the last sample to what is kept of earlier ones; allocates only when a priority shows up for the first
+    /// time.
+    pub fn copy_history(&self, history: &mut FeedHistory) {
+        let Some(now) = self.last_sample.filter(|_| !self.tracks.is_empty()) else { return };
+        history.note_time(now, self.unix_seconds);
+        let lossless = self.lossless();
+        for both in self.tracks.chunk_by(|one, other| one.priority() == other.priority()) {
+            let Some(priority) = both.first().map(Track::priority) else { continue };
+            if !has(lossless, priority) && !both.iter().any(Track::has_paused) {
+                continue;
+            }
+            let mut now = PriorityNow::nothing_of(priority);
+            for own in both {
+                now.add(own);
+            }
+            history.note(&now, self.judged);
+        }
+    }
 }
 
 const fn has(mask: u8, priority: Priority) -> bool {
@@ -288,3 +317,8 @@ fn shown_priorities(plan: &Plan) -> u8 {
 #[cfg(test)]
 #[path = "engine_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+mod hand_driven_nic;
+#[cfg(test)]
+mod history_tests;

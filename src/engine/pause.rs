@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use super::delta::{Ledger, Step};
+use super::history::{Cell, StormNow};
 use super::snapshot::{
     BURST_SECONDS_BOUNDS, Basis, PauseFigures, SAMPLE_RATIO_BOUNDS, StormFigures,
 };
@@ -99,6 +100,8 @@ pub(super) struct Track {
     storm: Storm,
     storm_start_unix: Option<f64>,
     has_paused: bool,
+    /// What the last sample showed.
+    newest: Cell,
 }
 
 impl Track {
@@ -125,6 +128,7 @@ impl Track {
             storm: Storm::new(),
             storm_start_unix: None,
             has_paused: false,
+            newest: Cell::NONE,
         })
     }
 
@@ -164,6 +168,17 @@ impl Track {
     #[must_use]
     pub(super) const fn last_ratio(&self) -> f64 {
         self.last_ratio
+    }
+
+    /// Forgets what the last sample showed.
+    pub(super) const fn begin_sample(&mut self) {
+        self.newest = Cell::NONE;
+    }
+
+    /// What the last sample showed, and where it leaves the storms.
+    #[must_use]
+    pub(super) fn now(&self) -> (Cell, StormNow) {
+        (self.newest, self.storm.now(self.storm_start_unix))
     }
 
     /// Sums of the trailing window; of whole spans on request.
@@ -237,6 +252,8 @@ impl Track {
         self.note_peaks(span.now, seconds, &moved, share.filter(|_| exact));
         let paused_at_all = if exact { paused > 0 } else { moved.frames > 0 };
         self.note_burst(paused_at_all, span.length);
+        let frames = self.places.frames.map(|_| moved.frames);
+        self.newest = Cell::new(share.map(|share| share.min(1.0)), frames);
         if let Some(share) = share {
             let ratio = share.min(1.0);
             self.last_ratio = ratio;

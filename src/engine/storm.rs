@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use super::history::StormNow;
 use super::suspicion::{Quiet, Suspicion};
 use crate::model::Monotonic;
 
@@ -107,13 +108,21 @@ pub(super) struct Storm {
     episodes: u64,
     time: Duration,
     last_start: Option<Monotonic>,
+    /// The end of the last sample that belongs to a storm.
+    held_until: Monotonic,
 }
 
 impl Storm {
     /// Calm, nothing seen.
     #[must_use]
     pub(super) const fn new() -> Self {
-        Self { phase: Phase::Calm, episodes: 0, time: Duration::ZERO, last_start: None }
+        Self {
+            phase: Phase::Calm,
+            episodes: 0,
+            time: Duration::ZERO,
+            last_start: None,
+            held_until: Monotonic::ZERO,
+        }
     }
 
     /// Whether a storm is on. It is, too, while it is quiet but not for long enough.
@@ -138,6 +147,17 @@ impl Storm {
     #[must_use]
     pub(super) const fn last_start(&self) -> Option<Monotonic> {
         self.last_start
+    }
+
+    /// Where it stands, for the list of storms; `start_unix` is when the last one began on the wall clock.
+    #[must_use]
+    pub(super) fn now(&self, start_unix: Option<f64>) -> StormNow {
+        StormNow {
+            active: self.is_active(),
+            episodes: self.episodes,
+            began: self.last_start.zip(start_unix),
+            held_until: self.held_until,
+        }
     }
 
     /// Takes a judged sample.
@@ -165,6 +185,7 @@ impl Storm {
         let suspicion = before.joined(settings, judged);
         if let Some((since, time)) = suspicion.storm(settings) {
             self.begin(since);
+            self.held_until = judged.ended;
             self.time += time;
         } else if suspicion.is_none() {
             self.phase = Phase::Calm;
@@ -177,6 +198,7 @@ impl Storm {
         self.phase = match quiet.joined(settings, judged) {
             None => {
                 self.time += quiet.time() + judged.span;
+                self.held_until = judged.ended;
                 Phase::Storm(Quiet::default())
             }
             Some(longer) if longer.time() >= settings.recovery => Phase::Calm,
@@ -192,6 +214,7 @@ impl Storm {
 
     /// The NIC's own stall detector fired: an episode, whatever the ratio says.
     pub(super) fn stalled(&mut self, now: Monotonic) {
+        self.held_until = now;
         match self.phase {
             Phase::Storm(_) => self.phase = Phase::Storm(Quiet::default()),
             Phase::Calm | Phase::Suspect(_) => self.begin(now),

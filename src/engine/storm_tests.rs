@@ -5,6 +5,7 @@ use super::*;
 const MS: Duration = Duration::from_millis(1);
 
 struct Run {
+    settings: StormSettings,
     storm: Storm,
     /// The length of a sample that was meant; as long as it is, if none.
     interval: Option<Duration>,
@@ -17,6 +18,7 @@ impl Run {
     fn new() -> Self {
         let now = Monotonic::from_nanos(1_000_000_000);
         Self {
+            settings: StormSettings::default(),
             storm: Storm::new(),
             interval: None,
             now,
@@ -31,7 +33,7 @@ impl Run {
         let paused = span.mul_f64(ratio);
         let (doubt, ratio) = (self.doubt, ratio.min(1.0));
         let judged = Judged { ended, span, ratio, paused, doubt, upper_bound, evidence, before };
-        self.storm.judge(&StormSettings::default(), &judged);
+        self.storm.judge(&self.settings, &judged);
         self.before = PausedBefore::of(span, self.interval.unwrap_or(span), ratio);
     }
 
@@ -149,6 +151,68 @@ fn the_nic_s_own_stall_event_opens_an_episode_whatever_the_ratio() {
     assert_eq!(run.storm.episodes(), 1);
     run.samples(40, 0.0);
     assert!(!run.storm.is_active());
+}
+
+#[test]
+fn a_stall_event_during_suspicion_is_the_episode_that_was_suspected() {
+    let mut run = Run::new();
+    run.samples(15, 1.0);
+    run.storm.stalled(run.now);
+    assert_eq!(run.storm.episodes(), 1);
+    assert_eq!(run.storm.last_start(), Some(run.now), "the event is what is certain");
+    run.samples(20, 1.0);
+    assert_eq!(run.storm.episodes(), 1, "what follows belongs to it");
+    assert_eq!(run.storm.time(), 200 * MS);
+}
+
+#[test]
+fn a_gap_begins_neither_a_storm_nor_a_suspicion() {
+    let settings = StormSettings::default();
+    let mut run = Run::new();
+    run.now = run.now.plus(1_000 * MS);
+    let gap = Judged {
+        ended: run.now,
+        span: 1_000 * MS,
+        ratio: 1.0,
+        paused: 1_000 * MS,
+        doubt: Duration::ZERO,
+        upper_bound: false,
+        evidence: Evidence::Agrees,
+        before: PausedBefore::default(),
+    };
+    run.storm.pass_gap(&settings, &gap);
+    run.samples(19, 1.0);
+    assert!(!run.storm.is_active());
+    run.samples(1, 1.0);
+    assert!(run.storm.is_active());
+    assert_eq!(run.storm.time(), 200 * MS);
+}
+
+#[test]
+fn every_setting_is_heeded() {
+    let settings = StormSettings {
+        suspect_ratio: 0.7,
+        detection: 50 * MS,
+        least_samples: 8,
+        over_ratio: 0.3,
+        recovery: 30 * MS,
+    };
+    // Ratio and count of samples, and whether a storm is on after them.
+    let shown = |courses: &[(f64, u32)]| {
+        let mut run = Run::new();
+        run.settings = settings;
+        for (ratio, count) in courses {
+            run.samples(*count, *ratio);
+        }
+        run.storm
+    };
+    assert!(!shown(&[(0.69, 100)]).is_active());
+    assert!(!shown(&[(0.7, 7)]).is_active(), "70 ms, but of 7 samples");
+    assert!(shown(&[(0.7, 8)]).is_active());
+    assert!(shown(&[(0.7, 8), (0.3, 100)]).is_active(), "not quiet");
+    assert!(shown(&[(0.7, 8), (0.29, 2)]).is_active());
+    assert!(!shown(&[(0.7, 8), (0.29, 3)]).is_active());
+    assert_eq!(shown(&[(0.7, 8), (0.29, 3), (0.7, 8)]).episodes(), 2);
 }
 
 #[test]

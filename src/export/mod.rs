@@ -10,6 +10,7 @@ mod families;
 mod family;
 mod format;
 mod gather;
+pub(crate) mod json;
 mod process;
 mod series;
 mod standard_pause;

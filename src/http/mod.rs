@@ -1,13 +1,14 @@
-//! Serves the metrics, the landing page and the health paths.
+//! Serves the metrics, the API, the status page and the health paths.
 //!
 //! A request is answered from memory: it asks for a snapshot, never for a NIC, so a device that hangs cannot
 //! hold a scrape. This room knows no metric. It refuses to check the operator's settings (the telemetry path
 //! comes checked). Who may talk to it, and over what, is one room of its own, [`access`].
 
 pub mod access;
+mod api;
 mod connection;
-mod landing;
 mod metrics;
+mod page;
 mod probe;
 mod serve;
 
@@ -29,6 +30,7 @@ pub use probe::answers;
 pub use serve::{MOST_CONNECTIONS, STOP_GRACE, serve};
 
 use crate::engine::Snapshot;
+use crate::engine::history::Past;
 use crate::export::BuildInfo;
 
 /// Answers 200 as long as the program serves at all.
@@ -50,9 +52,11 @@ pub struct ServerState {
     pub snapshot: Arc<dyn Fn() -> Snapshot + Send + Sync>,
     /// Whether every feed has its first sample; must not block.
     pub ready: Arc<dyn Fn() -> bool + Send + Sync>,
-    /// Shown on the landing page and in the metrics.
+    /// Who keeps the past, for the API and the page; asked off the async threads.
+    pub past: Arc<dyn Past>,
+    /// Shown on the page and in the metrics.
     pub build: BuildInfo,
-    /// Path of the metrics: begins with `/` and is neither [`HEALTHY_PATH`] nor [`READY_PATH`].
+    /// Path of the metrics: begins with `/`, and is not below `/-/` or `/api/`.
     pub telemetry_path: String,
     /// Root of procfs for the `process_*` metrics; none switches them off.
     pub process_root: Option<PathBuf>,
@@ -64,11 +68,12 @@ pub struct ServerState {
 struct Shared {
     state: ServerState,
     scrapes: Arc<Semaphore>,
+    events: api::Events,
 }
 
 /// All paths of the server.
 ///
-/// The landing page gives way to metrics at `/`. A telemetry path that breaks the rule of
+/// The page gives way to metrics at `/`. A telemetry path that breaks the rule of
 /// [`ServerState::telemetry_path`] makes the router panic, at start and not on a request.
 pub fn router(state: ServerState) -> Router {
     let permits = match state.max_requests {
@@ -83,12 +88,14 @@ pub fn router(state: ServerState) -> Router {
         .route(READY_PATH, get(ready))
         .route(&telemetry_path, get(metrics::metrics).layer(compression));
     if telemetry_path != "/" {
-        router = router.route("/", get(landing::landing));
+        router = router.merge(page::router());
     }
+    let scrapes = Arc::new(Semaphore::new(permits));
     router
+        .merge(api::router())
         .fallback(async || (StatusCode::NOT_FOUND, "not found\n"))
         .layer(map_response(forbid_sniffing))
-        .with_state(Arc::new(Shared { state, scrapes: Arc::new(Semaphore::new(permits)) }))
+        .with_state(Arc::new(Shared { state, scrapes, events: api::Events::new() }))
 }
 
 /// A path in which the router sees no pattern.

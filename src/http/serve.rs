@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::{Router, middleware};
+use axum::{Extension, Router, middleware};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
@@ -25,6 +25,10 @@ const ALL_PLACES: u32 = 2000;
 /// The wait after an accept that failed for want of something, such as file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
+/// Tells an answer without end that the server stops.
+#[derive(Clone)]
+pub(super) struct Stopping(pub(super) watch::Receiver<bool>);
+
 /// Serves `router` on all listeners, to whom `door` lets in, until `stop` is true or its sender is gone.
 ///
 /// On stop no connection is accepted any more, idle ones are closed, and requests in progress have
@@ -39,6 +43,7 @@ pub async fn serve(
     door: Arc<Door>,
     stop: watch::Receiver<bool>,
 ) -> io::Result<()> {
+    let router = router.layer(Extension(Stopping(stop.clone())));
     let router = router.layer(middleware::from_fn_with_state(Arc::clone(&door), guard));
     let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     let mut accepting = JoinSet::new();

@@ -5,15 +5,16 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use super::pulse::{LONGEST_SILENCE, Pulse};
 use crate::engine::checks::{CheckFigures, CheckWatch, Policy, SamplingWanted};
+use crate::engine::history::{Episode, FeedHistory, HistorySize, Past, PastSamples};
 use crate::engine::{
     CounterFigures, FeedEngine, FeedFigures, PauseSummary, SamplingFigures, Snapshot,
 };
-use crate::model::{DeviceFacts, Feed, LinkFacts, Monotonic, Plan, saturating_nanos};
+use crate::model::{DeviceFacts, Feed, LinkFacts, Monotonic, Plan, Priority, saturating_nanos};
 
 /// Sampling that is late by less than this is not stale, whatever the interval.
 const LEAST_STALE_AGE: Duration = Duration::from_millis(100);
@@ -22,6 +23,8 @@ const LEAST_STALE_AGE: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub struct Slot {
     figures: Mutex<FeedFigures>,
+    /// Under a lock of its own, so that who reads minutes of samples holds up no scrape.
+    history: Mutex<FeedHistory>,
     link: Mutex<LinkFacts>,
     /// When the read under way began, in nanoseconds of the monotonic clock; 0 between reads.
     reading_since: AtomicU64,
@@ -32,7 +35,7 @@ pub struct Slot {
 }
 
 impl Slot {
-    fn new(feed: Feed, driver: Arc<str>) -> Self {
+    fn new(feed: Feed, driver: Arc<str>, history: Arc<HistorySize>) -> Self {
         let counters = CounterFigures {
             plan: Arc::new(Plan::default()),
             totals: Vec::new(),
@@ -48,6 +51,7 @@ impl Slot {
                 pause: PauseSummary::default(),
                 sampling,
             }),
+            history: Mutex::new(FeedHistory::new(history)),
             link: Mutex::default(),
             reading_since: AtomicU64::new(0),
             target: AtomicU64::new(0),
@@ -61,6 +65,8 @@ impl Slot {
         engine.copy_counters(&mut figures.counters);
         engine.copy_pause(&mut figures.pause);
         figures.sampling = *sampling;
+        drop(figures);
+        engine.copy_history(&mut self.history());
     }
 
     /// Publishes how the sampling goes, where there is no new sample.
@@ -103,6 +109,10 @@ impl Slot {
         *self.link.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn history(&self) -> MutexGuard<'_, FeedHistory> {
+        self.history.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn figures_at(&self, now: Monotonic) -> FeedFigures {
         let mut figures = self.figures.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let target = Duration::from_nanos(self.target.load(Ordering::Relaxed));
@@ -127,13 +137,26 @@ pub struct Board {
     policy: Mutex<Option<(Arc<Policy>, SamplingWanted)>>,
     watch: Mutex<CheckWatch>,
     checks: Mutex<Arc<CheckFigures>>,
+    history: Arc<HistorySize>,
     supervisor: Mutex<Option<Arc<Pulse>>>,
 }
 
 impl Board {
+    /// A board that keeps the last minutes of samples that are `interval` apart.
+    #[must_use]
+    pub fn keeping(interval: Duration) -> Self {
+        Self { history: Arc::new(HistorySize::of(interval)), ..Self::default() }
+    }
+
+    /// What is set aside for the past, and what of it is in use.
+    #[must_use]
+    pub fn history_size(&self) -> &HistorySize {
+        &self.history
+    }
+
     /// Adds a feed and returns its slot; a slot of the same feed is replaced.
     pub fn add(&self, feed: &Feed, driver: &str) -> Arc<Slot> {
-        let slot = Arc::new(Slot::new(feed.clone(), driver.into()));
+        let slot = Arc::new(Slot::new(feed.clone(), driver.into(), Arc::clone(&self.history)));
         let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
         slots.insert(feed.clone(), Arc::clone(&slot));
         slot
@@ -225,5 +248,30 @@ impl Board {
                 let sampling = &figures.sampling;
                 sampling.samples > 0 || sampling.errors.iter().any(|count| *count > 0)
             })
+    }
+}
+
+impl Past for Board {
+    fn samples(&self, device: &str, priority: Priority, reach: Duration) -> Option<PastSamples> {
+        let slots: Vec<Arc<Slot>> = {
+            let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
+            let of_device = slots.iter().filter(|(feed, _)| &*feed.device == device);
+            of_device.map(|(_, slot)| Arc::clone(slot)).collect()
+        };
+        slots.iter().find_map(|slot| slot.history().samples(priority, reach))
+    }
+
+    fn storms(&self) -> Vec<(Arc<str>, Episode)> {
+        let slots: Vec<(Arc<str>, Arc<Slot>)> = {
+            let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
+            slots.iter().map(|(feed, slot)| (Arc::clone(&feed.device), Arc::clone(slot))).collect()
+        };
+        let mut all: Vec<(Arc<str>, Episode)> = Vec::new();
+        for (device, slot) in slots {
+            let episodes = slot.history().episodes();
+            all.extend(episodes.into_iter().map(|own| (Arc::clone(&device), own)));
+        }
+        all.sort_by_key(|(_, own)| std::cmp::Reverse(own.id));
+        all
     }
 }

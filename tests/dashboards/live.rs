@@ -85,12 +85,18 @@ pub fn unix_seconds() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
 }
 
+/// What dashboards show of one second, however long it takes to ask for all of it.
+struct Shown<'a> {
+    prometheus: &'a Prometheus,
+    unix_seconds: u64,
+}
+
 /// The series that a panel gets, each with its latest value.
-fn asked(prometheus: &Prometheus, query: &str, instant: bool) -> Vec<(Value, f64)> {
+fn asked(shown: &Shown<'_>, query: &str, instant: bool) -> Vec<(Value, f64)> {
     let query = encoded(&interpolated(query, RANGE, RATE_INTERVAL));
-    let end = unix_seconds();
+    let Shown { prometheus, unix_seconds: end } = shown;
     let data = if instant {
-        prometheus.get(&format!("query?query={query}"))
+        prometheus.get(&format!("query?query={query}&time={end}"))
     } else {
         prometheus.get(&format!("query_range?query={query}&start={}&end={end}&step=1", end - 20))
     };
@@ -105,17 +111,17 @@ fn asked(prometheus: &Prometheus, query: &str, instant: bool) -> Vec<(Value, f64
     data["result"].as_array().unwrap().iter().map(latest).collect()
 }
 
-fn shown(prometheus: &Prometheus, target: &Target<'_>) -> Vec<(Value, f64)> {
-    asked(prometheus, target.expression(), target.is_instant())
+fn of_target(shown: &Shown<'_>, target: &Target<'_>) -> Vec<(Value, f64)> {
+    asked(shown, target.expression(), target.is_instant())
 }
 
 /// All values of the first query of a panel.
-fn panel(prometheus: &Prometheus, dashboard: &Dashboard, title: &str) -> Vec<(Value, f64)> {
-    shown(prometheus, &dashboard.panel(title)[0])
+fn panel(shown: &Shown<'_>, dashboard: &Dashboard, title: &str) -> Vec<(Value, f64)> {
+    of_target(shown, &dashboard.panel(title)[0])
 }
 
-fn stat(prometheus: &Prometheus, dashboard: &Dashboard, title: &str) -> f64 {
-    let found = panel(prometheus, dashboard, title);
+fn stat(shown: &Shown<'_>, dashboard: &Dashboard, title: &str) -> f64 {
+    let found = panel(shown, dashboard, title);
     assert_eq!(found.len(), 1, "{title}: {found:?}");
     found[0].1
 }
@@ -124,21 +130,13 @@ fn may_be_empty(query: &str) -> bool {
     NOT_HERE.iter().any(|part| query.contains(part))
 }
 
-fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
-    let since = Instant::now();
-    while !holds() {
-        assert!(since.elapsed() < Duration::from_mins(1), "{what}: not within a minute");
-        sleep(Duration::from_millis(200));
-    }
-}
-
 /// Everything has series with finite values, and every variable something to choose from.
-fn filled(prometheus: &Prometheus, only_in_storms: &[&str]) {
+fn filled(shown: &Shown<'_>, only_in_storms: &[&str]) {
     let mut empty = Vec::new();
     for dashboard in dashboards() {
         for target in dashboard.targets() {
             let query = target.expression();
-            let series = shown(prometheus, &target);
+            let series = of_target(shown, &target);
             let place = format!("{}: {}", dashboard.name, target.place());
             let title = target.panel["title"].as_str().unwrap();
             if series.is_empty() && !may_be_empty(query) && !only_in_storms.contains(&title) {
@@ -150,11 +148,12 @@ fn filled(prometheus: &Prometheus, only_in_storms: &[&str]) {
         for variable in dashboard.variables().iter().skip(1) {
             let (selector, label) = label_values(variable["query"]["query"].as_str().unwrap());
             let selector = encoded(&interpolated(selector, RANGE, RATE_INTERVAL));
-            let values = prometheus.get(&format!("label/{label}/values?match%5B%5D={selector}"));
+            let values =
+                shown.prometheus.get(&format!("label/{label}/values?match%5B%5D={selector}"));
             assert!(!values.as_array().unwrap().is_empty(), "{}: {label}", dashboard.name);
         }
         for annotation in dashboard.annotations() {
-            asked(prometheus, annotation["expr"].as_str().unwrap(), false);
+            asked(shown, annotation["expr"].as_str().unwrap(), false);
         }
     }
     assert!(empty.is_empty(), "no data: {empty:#?}");
@@ -164,13 +163,21 @@ fn is(series: &Value, host: &str, device: &str, priority: &str) -> bool {
     series["instance"] == host && series["device"] == device && series["priority"] == priority
 }
 
-/// Whether the source of `nic-storm` has held its peer for most of the window, and the links are known.
-pub fn source_holds(prometheus: &Prometheus) -> bool {
-    let found = panel(prometheus, &dashboard("roce-fleet"), "Top senders of pause");
-    let holds =
-        found.iter().any(|(series, value)| is(series, "host0", "eth0", "3") && *value > 0.5);
-    // The rules are the last to have anything.
-    holds && !panel(prometheus, &dashboard("roce-storm"), "Links").is_empty()
+/// The first second in which the source of `nic-storm` has held its peer for most of the window, and the links are known.
+pub fn source_holds(prometheus: &Prometheus) -> u64 {
+    let since = Instant::now();
+    loop {
+        let shown = Shown { prometheus, unix_seconds: unix_seconds() };
+        let found = panel(&shown, &dashboard("roce-fleet"), "Top senders of pause");
+        let holds =
+            found.iter().any(|(series, value)| is(series, "host0", "eth0", "3") && *value > 0.5);
+        // The rules are the last to have anything.
+        if holds && !panel(&shown, &dashboard("roce-storm"), "Links").is_empty() {
+            return shown.unix_seconds;
+        }
+        assert!(since.elapsed() < Duration::from_mins(1), "no storm within a minute");
+        sleep(Duration::from_millis(200));
+    }
 }
 
 #[test]
@@ -182,36 +189,36 @@ fn a_storm_is_seen_at_its_source_and_at_its_victims() {
     let (fleet, host, storm) =
         (dashboard("roce-fleet"), dashboard("roce-host"), dashboard("roce-storm"));
     // Long enough into the storm that a window of 10 s is half full of it, and before the NIC ends it at 8 s.
-    wait_until("storm", || source_holds(&prometheus));
-    assert!((stat(&prometheus, &fleet, "Ports that hold their peer (tx)") - 1.0).abs() < 1e-9);
-    assert!(stat(&prometheus, &fleet, "Ports held by their peer (rx)") >= 1.0);
-    assert!(stat(&prometheus, &host, "Holds its peer (tx)") >= 1.0);
-    assert!(stat(&prometheus, &fleet, "Highest pause peak") > 0.95);
-    let tops = panel(&prometheus, &fleet, "Top senders of pause");
+    let shown = Shown { prometheus: &prometheus, unix_seconds: source_holds(&prometheus) };
+    assert!((stat(&shown, &fleet, "Ports that hold their peer (tx)") - 1.0).abs() < 1e-9);
+    assert!(stat(&shown, &fleet, "Ports held by their peer (rx)") >= 1.0);
+    assert!(stat(&shown, &host, "Holds its peer (tx)") >= 1.0);
+    assert!(stat(&shown, &fleet, "Highest pause peak") > 0.95);
+    let tops = panel(&shown, &fleet, "Top senders of pause");
     let worst = tops.iter().max_by(|one, other| one.1.total_cmp(&other.1)).unwrap();
     assert!(is(&worst.0, "host0", "eth0", "3"), "{worst:?}");
-    let held = panel(&prometheus, &fleet, "Top receivers of pause");
+    let held = panel(&shown, &fleet, "Top receivers of pause");
     let victim = held.iter().max_by(|one, other| one.1.total_cmp(&other.1)).unwrap();
     assert!(
         victim.0["instance"] != "host0" && victim.0["priority"] == "3" && victim.1 > 0.3,
         "{held:?}"
     );
-    for (series, value) in panel(&prometheus, &storm, "Storm, sender side (tx)") {
+    for (series, value) in panel(&shown, &storm, "Storm, sender side (tx)") {
         let expected = f64::from(u8::from(is(&series, "host0", "eth0", "3")));
         assert!((value - expected).abs() < 1e-9, "{series}: {value}");
     }
-    let balance = panel(&prometheus, &fleet, "Asymmetry map");
+    let balance = panel(&shown, &fleet, "Asymmetry map");
     let source = balance.iter().find(|(series, _)| is(series, "host0", "eth0", "3")).unwrap();
     assert!(source.1 > 0.9, "{balance:?}");
     assert!(
         balance.iter().any(|(series, value)| series["instance"] != "host0" && *value < -0.9),
         "{balance:?}"
     );
-    let starts = panel(&prometheus, &storm, "Who was first, who followed");
+    let starts = panel(&shown, &storm, "Who was first, who followed");
     let sends: Vec<_> = starts.iter().filter(|(series, _)| series["direction"] == "tx").collect();
     assert!(sends.len() == 1 && is(&sends[0].0, "host0", "eth0", "3"), "{starts:?}");
     assert!(starts.len() > 1, "nobody followed: {starts:?}");
-    filled(&prometheus, &[]);
+    filled(&shown, &[]);
 }
 
 #[test]
@@ -222,6 +229,7 @@ fn calm_looks_calm_and_not_empty() {
     let (_exporter, prometheus) = fabric("calm");
     // The windows of all queries must lie within the time that was scraped.
     sleep(Duration::from_secs(24));
+    let shown = Shown { prometheus: &prometheus, unix_seconds: unix_seconds() };
     let (fleet, host, storm) =
         (dashboard("roce-fleet"), dashboard("roce-host"), dashboard("roce-storm"));
     for (dashboard, title) in [
@@ -236,9 +244,9 @@ fn calm_looks_calm_and_not_empty() {
         (&host, "Time in storms"),
         (&host, "Stall events"),
     ] {
-        assert!(stat(&prometheus, dashboard, title).abs() < 1e-9, "{title} is not 0");
+        assert!(stat(&shown, dashboard, title).abs() < 1e-9, "{title} is not 0");
     }
-    assert!((stat(&prometheus, &fleet, "Hosts answering") - f64::from(HOSTS)).abs() < 1e-9);
+    assert!((stat(&shown, &fleet, "Hosts answering") - f64::from(HOSTS)).abs() < 1e-9);
     for (dashboard, title) in [
         (&fleet, "Ports in a storm, by direction"),
         (&fleet, "Ports in a storm, by rail"),
@@ -246,7 +254,7 @@ fn calm_looks_calm_and_not_empty() {
         (&storm, "Storm, sender side (tx)"),
         (&storm, "Storm, held side (rx)"),
     ] {
-        let found = panel(&prometheus, dashboard, title);
+        let found = panel(&shown, dashboard, title);
         assert!(
             !found.is_empty() && found.iter().all(|(_, value)| value.abs() < 1e-9),
             "{title}: {found:?}"
@@ -254,7 +262,7 @@ fn calm_looks_calm_and_not_empty() {
     }
     // No storm ever began, and the time paused is too short for a balance.
     filled(
-        &prometheus,
+        &shown,
         &["Who was first, who followed", "Asymmetry map", "Asymmetry", "Mean length of a burst"],
     );
 }
@@ -265,9 +273,10 @@ fn an_empty_prometheus_answers_every_query() {
         return;
     }
     let prometheus = Prometheus::configured("scrape_configs: []\n", &[]);
+    let shown = Shown { prometheus: &prometheus, unix_seconds: unix_seconds() };
     for dashboard in dashboards() {
         for target in dashboard.targets() {
-            let found = shown(&prometheus, &target);
+            let found = of_target(&shown, &target);
             assert!(
                 found.is_empty(),
                 "{}: {}: {found:?} of nothing",
@@ -276,7 +285,7 @@ fn an_empty_prometheus_answers_every_query() {
             );
         }
         for annotation in dashboard.annotations() {
-            assert!(asked(&prometheus, annotation["expr"].as_str().unwrap(), false).is_empty());
+            assert!(asked(&shown, annotation["expr"].as_str().unwrap(), false).is_empty());
         }
     }
 }

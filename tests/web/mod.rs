@@ -10,6 +10,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use roce_exporter::http::{DEFAULT_MAX_REQUESTS, Door, ServerState, router, serve};
+use roce_exporter::sampler::Board;
 use tokio::sync::watch;
 
 use crate::exposition::{BUILD, snapshots::hand_made};
@@ -26,6 +27,7 @@ pub fn state() -> ServerState {
     ServerState {
         snapshot: Arc::new(hand_made),
         ready: Arc::new(|| true),
+        past: Arc::new(Board::default()),
         build: BUILD,
         telemetry_path: "/metrics".to_owned(),
         process_root: Some(PathBuf::from("/proc")),

@@ -1,0 +1,84 @@
+"""The Dockerfile, and the image that its last stage gives: built without a registry, run as it would be."""
+
+import json
+import re
+import shutil
+
+from commands import as_root, exporter, free_port, run, scrape, status, which
+
+MOST_BYTES = 15_000_000
+
+
+def dockerfile_is_without_remark(shipped):
+    run(shipped.venv / "bin" / "hadolint", "--failure-threshold=style", shipped.tree / "Dockerfile")
+
+
+def build_stage_copies_what_cargo_needs(shipped):
+    """Its lines of COPY in an empty directory: cargo takes that for the whole package."""
+    dockerfile = (shipped.tree / "Dockerfile").read_text(encoding="utf-8")
+    stage = dockerfile.split("FROM scratch")[0]
+    copies = re.findall(r"^COPY (?!--from)(.+) (\S+)$", stage, re.MULTILINE)
+    assert copies
+    for sources, to in copies:
+        for source in sources.split():
+            where = shipped.tree / source
+            if where.is_dir():
+                shutil.copytree(where, shipped.scratch / to)
+            else:
+                shutil.copy(where, shipped.scratch / to)
+    metadata = run("cargo", "metadata", "--locked", "--no-deps", "--format-version=1", cwd=shipped.scratch)
+    targets = {target["name"] for target in json.loads(metadata)["packages"][0]["targets"] if "bin" in target["kind"]}
+    assert "roce_exporter" in targets, targets
+    for source in (shipped.scratch / "src").rglob("*.rs"):
+        for named in re.findall(r'include_(?:str|bytes)!\(\s*"([^"]+)"', source.read_text(encoding="utf-8")):
+            assert (source.parent / named).exists(), f"{source.name} includes {named}, which the Dockerfile does not copy"
+
+
+def image_runs_without_a_privilege(shipped):
+    """The real last stage; the program is given in place of the build stage, which a registry would be needed for."""
+    as_root()
+    which("buildah")
+    stage = shipped.scratch / "stage"
+    (stage / "out").mkdir(parents=True)
+    run("strip", "--strip-all", "-o", stage / "out" / "roce_exporter", shipped.program)
+    store = ["--storage-driver=vfs", f"--root={shipped.scratch / 'store'}", f"--runroot={shipped.scratch / 'run'}"]
+
+    def buildah(*arguments):
+        return run("buildah", *store, *arguments)
+
+    buildah(
+        "bud", "--isolation=chroot", f"--build-context=build={stage}", "--build-arg=REVISION=abc", "--format=docker",
+        f"--file={shipped.tree / 'Dockerfile'}", "--tag=roce_exporter", shipped.tree,
+    )
+    described = json.loads(buildah("inspect", "--type=image", "roce_exporter"))["Docker"]
+    config = described["config"]
+    assert config["User"] == "65534:65534", config
+    assert config["Entrypoint"] == ["/roce_exporter"], config
+    assert "10479/tcp" in config["ExposedPorts"], config
+    assert config["Labels"]["org.opencontainers.image.revision"] == "abc", config
+    assert config["Labels"]["org.opencontainers.image.licenses"] == "Apache-2.0", config
+    assert config["Healthcheck"]["Test"] == ["CMD", "/roce_exporter", "healthcheck"], config
+    image = buildah("from", "roce_exporter").strip()
+    mounted = buildah("mount", image).strip()
+    files = run("find", mounted, "-type", "f", "-printf", "%P %s\n").splitlines()
+    (program,) = [line.split() for line in files]
+    assert program[0] == "roce_exporter" and int(program[1]) < MOST_BYTES, files
+    port = free_port()
+    command = [
+        which("buildah"), *store, "run", "--isolation=chroot", image, "/roce_exporter",
+        f"--web.listen-address=127.0.0.1:{port}",
+    ]
+    with exporter(command, shipped.scratch / "log") as process:
+        metrics = scrape(port)
+        assert "\nroce_exporter_build_info{" in metrics, metrics[:2000]
+        facts = status(process)
+        assert facts["Uid"].split() == ["65534"] * 4 and facts["Gid"].split() == ["65534"] * 4, facts
+        assert int(facts["CapEff"], 16) == 0, facts["CapEff"]
+        # As the container's health check would, by the same file in the same place.
+        asked = [*store, "run", "--isolation=chroot", image, "/roce_exporter", "healthcheck"]
+        assert run("buildah", *asked, f"--web.listen-address=127.0.0.1:{port}") == "healthy\n"
+    buildah("umount", image)
+    buildah("rm", image)
+
+
+CHECKS = [dockerfile_is_without_remark, build_stage_copies_what_cargo_needs, image_runs_without_a_privilege]
