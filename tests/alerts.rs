@@ -15,17 +15,35 @@
     reason = "tests: the shared modules serve several test crates, and a panic is a failed test"
 )]
 
+#[path = "web/client.rs"]
+mod client;
+#[path = "alerts/end_to_end.rs"]
+mod end_to_end;
 #[path = "alerts/expressions.rs"]
 mod expressions;
+#[path = "links/fleet.rs"]
+mod fleet;
+#[path = "alerts/muting.rs"]
+mod muting;
+#[path = "alerts/receiver.rs"]
+mod receiver;
 #[path = "alerts/rules.rs"]
 mod rules;
+#[path = "prometheus/servers.rs"]
+mod servers;
+#[path = "alerts/shortened.rs"]
+mod shortened;
+#[path = "exposition/strict_parser.rs"]
+mod strict_parser;
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Duration;
 
+use end_to_end::Trial;
 use expressions::Metrics;
 use rules::{Rule, alerts, files, in_tree, rule_files, text};
 
@@ -229,4 +247,142 @@ fn the_example_for_alertmanager_is_sound() {
         let arguments = ["config", "routes", "test", &file, &verify, labels[0], labels[1]];
         succeeds("amtool", &arguments, &[]);
     }
+}
+
+#[test]
+fn what_mutes_comes_before_anybody_is_told_and_stays_to_the_end() {
+    let (faults, pairs) = muting::faults();
+    assert!(pairs > 20, "{pairs}");
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// What each scenario of the demo leads to. Alerts that inform are told to nobody, so they are not in it.
+const TRIALS: &[Trial] = &[
+    Trial { scenario: "calm", told: &[], muted: &[] },
+    Trial { scenario: "incast", told: &["RocePauseReceivedHigh/w"], muted: &[] },
+    Trial {
+        scenario: "nic-storm",
+        told: &["RoceStormSent/c", "RoceStormReceived/c", "RoceNicStallDetected/c"],
+        muted: &[
+            "RocePauseSentHigh/c",
+            "RocePauseSentHigh/w",
+            "RoceLosslessDrops/c",
+            "RoceNicStallDetected/w",
+        ],
+    },
+    Trial {
+        scenario: "straggler",
+        told: &["RocePauseSentHigh/w", "RoceStragglerRail/w"],
+        muted: &["RocePauseReceivedHigh/w"],
+    },
+    Trial {
+        scenario: "one-sided",
+        told: &[
+            "RoceOneSidedPfc/c",
+            "RoceLosslessDrops/c",
+            "RocePauseSentHigh/w",
+            "RoceStragglerRail/w",
+        ],
+        muted: &["RoceOneSidedPfc/w"],
+    },
+    Trial { scenario: "stale", told: &["RoceDeviceStale/w"], muted: &[] },
+    Trial { scenario: "reset", told: &[], muted: &[] },
+    Trial { scenario: "unplug", told: &["RoceDeviceGone/w"], muted: &[] },
+    Trial { scenario: "chatter", told: &[], muted: &[] },
+    Trial {
+        scenario: "slow-receiver",
+        told: &["RocePauseSentHigh/c", "RocePauseReceivedHigh/c"],
+        muted: &["RocePauseSentHigh/w", "RocePauseReceivedHigh/w", "RoceStragglerRail/w"],
+    },
+    Trial {
+        scenario: "deadlock",
+        told: &["RoceDeadlockSuspected/c"],
+        muted: &["RoceStormReceived/c", "RocePauseReceivedHigh/c"],
+    },
+    Trial {
+        scenario: "lossless-drops",
+        told: &["RoceLosslessDrops/c", "RocePauseSentHigh/w", "RoceStragglerRail/w"],
+        muted: &["RocePauseReceivedHigh/w"],
+    },
+    Trial {
+        scenario: "wrong-priority",
+        told: &["RocePfcMaskNotWanted/w", "RoceRdmaOnLossyPriority/w"],
+        muted: &["RocePauseOnLossyPriority/w"],
+    },
+    Trial { scenario: "slow-read", told: &["RoceSamplerSlow/w"], muted: &[] },
+    Trial { scenario: "wrap", told: &[], muted: &[] },
+    Trial { scenario: "rename", told: &["RoceDeviceGone/w"], muted: &[] },
+    Trial {
+        scenario: "victim",
+        told: &["RocePauseSentHigh/c", "RocePauseReceivedHigh/c"],
+        muted: &["RocePauseSentHigh/w", "RocePauseReceivedHigh/w", "RoceStragglerRail/w"],
+    },
+    Trial {
+        scenario: "ecn-off",
+        told: &["RocePauseWithoutEcn/w", "RocePauseReceivedHigh/c"],
+        muted: &["RocePauseReceivedHigh/w"],
+    },
+    Trial {
+        scenario: "cnp-lost",
+        told: &["RoceCnpLoopOpen/w", "RocePauseReceivedHigh/c"],
+        muted: &["RocePauseReceivedHigh/w"],
+    },
+    Trial {
+        scenario: "link-pause",
+        told: &["RoceLinkPauseBesidePfc/c", "RocePauseReceivedHigh/c"],
+        muted: &["RoceLinkPauseBesidePfc/w", "RoceConfigurationDrift/w", "RocePauseReceivedHigh/w"],
+    },
+    Trial {
+        scenario: "pfc-moved",
+        told: &["RocePfcMaskNotWanted/w"],
+        muted: &["RocePauseOnLossyPriority/w"],
+    },
+    Trial { scenario: "priority-mismatch", told: &[], muted: &[] },
+    Trial { scenario: "mtu-mismatch", told: &[], muted: &[] },
+];
+
+/// Whether programs are missing for `test`.
+fn cannot_run(test: &str) -> bool {
+    lacks("prometheus", test) || lacks("prometheus-alertmanager", test)
+}
+
+/// On a machine that stood still for seconds alerts may be told that are not the scenario's, so it gets a second run.
+fn leads_to_its_alerts(trials: &[Trial], listened: Duration) {
+    if let Err(first) = end_to_end::run(trials, listened) {
+        eprintln!("first run: {first}");
+        end_to_end::run(trials, listened).unwrap();
+    }
+}
+
+#[test]
+fn scenarios_lead_to_their_alerts_and_no_others_and_all_resolve() {
+    let test = "scenarios_lead_to_their_alerts_and_no_others_and_all_resolve";
+    if cannot_run(test) {
+        return;
+    }
+    let trials = ["calm", "nic-storm", "one-sided"];
+    let trials: Vec<Trial> =
+        TRIALS.iter().filter(|trial| trials.contains(&trial.scenario)).copied().collect();
+    leads_to_its_alerts(&trials, Duration::from_secs(4));
+}
+
+#[test]
+#[ignore = "takes both processors for minutes: make alerts"]
+fn every_scenario_leads_to_its_alerts_and_no_others_and_all_resolve() {
+    let test = "every_scenario_leads_to_its_alerts_and_no_others_and_all_resolve";
+    if cannot_run(test) {
+        return;
+    }
+    leads_to_its_alerts(TRIALS, Duration::from_secs(45));
+}
+
+#[test]
+fn no_scenario_of_the_demo_is_forgotten() {
+    let listed =
+        Command::new(env!("CARGO_BIN_EXE_roce_exporter")).args(["demo", "--list"]).output();
+    let listed = String::from_utf8(listed.unwrap().stdout).unwrap();
+    let listed: BTreeSet<&str> =
+        listed.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    let tried: BTreeSet<&str> = TRIALS.iter().map(|trial| trial.scenario).collect();
+    assert_eq!(tried, listed);
 }

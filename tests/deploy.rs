@@ -1,12 +1,16 @@
-//! The parts of `deploy/` that are made from `alerts/` and `dashboards/` are what those say today.
+//! The parts of `deploy/` that are made from `alerts/` and `dashboards/` are what those say today, and so is what the mixin gives.
 //!
 //! `UPDATE_EXPECT=1` (`make deploy`) writes them anew.
 #![allow(missing_docs, reason = "tests")]
-#![allow(clippy::unwrap_used, reason = "a failed test says where")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a failed test says where")]
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
 
 /// The text of each file of a directory whose name ends so, by name.
 fn sources(directory: &str, end: &str) -> BTreeMap<String, String> {
@@ -57,6 +61,11 @@ fn dashboards() -> String {
     made
 }
 
+/// The groups of a rule file.
+fn parsed(text: &str) -> Value {
+    serde_saphyr::from_str(text).unwrap()
+}
+
 /// Every made file with what it is to hold.
 fn made_files() -> BTreeMap<PathBuf, String> {
     let base = Path::new("deploy/kubernetes");
@@ -66,6 +75,9 @@ fn made_files() -> BTreeMap<PathBuf, String> {
         (base.join("dashboards.yaml"), dashboards()),
     ]);
     for (name, text) in sources("alerts", ".rules.yml") {
+        let json = name.replace(".rules.yml", ".json");
+        let made = serde_json::to_string_pretty(&parsed(&text)).unwrap() + "\n";
+        files.insert(Path::new("deploy/mixin/rules").join(json), made);
         files.insert(chart.join("rules").join(name.replace(".rules.yml", ".yml")), text);
     }
     for (name, text) in sources("dashboards", ".json") {
@@ -89,12 +101,54 @@ fn rules_and_dashboards_for_kubernetes_are_those_of_the_tree() {
         let found = fs::read_to_string(&file).unwrap_or_default();
         assert!(found == *wanted, "{} is not up to date: run `make deploy`", path.display());
     }
-    for (directory, end) in [("rules", ".yml"), ("dashboards", ".json")] {
-        let directory = format!("deploy/helm/roce-exporter/{directory}");
-        for name in sources(&directory, end).keys() {
-            let known = files.contains_key(&Path::new(&directory).join(name));
+    for (directory, end) in [
+        ("deploy/helm/roce-exporter/rules", ".yml"),
+        ("deploy/helm/roce-exporter/dashboards", ".json"),
+        ("deploy/mixin/rules", ".json"),
+    ] {
+        for name in sources(directory, end).keys() {
+            let known = files.contains_key(&Path::new(directory).join(name));
             assert!(known, "{directory}/{name} has no source any more: remove it");
         }
+    }
+}
+
+/// What jsonnet makes of a field of the mixin; none without jsonnet, which is a failure where all has to run.
+fn rendered(field: &str) -> Option<Value> {
+    let mixin = Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/mixin/mixin.libsonnet");
+    let code = format!("(import '{}').{field}", mixin.display());
+    let Ok(ran) = Command::new("jsonnet").args(["-e", &code]).output() else {
+        let required = std::env::var_os("ROCE_REQUIRE_ALL_TIERS").is_some_and(|all| all == "1");
+        assert!(!required, "needs jsonnet");
+        // Not by a macro: what those print is kept from the terminal when a test passes.
+        let _ = writeln!(std::io::stderr(), "SKIPPED: the mixin: needs jsonnet");
+        return None;
+    };
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    Some(serde_json::from_slice(&ran.stdout).unwrap())
+}
+
+#[test]
+fn the_mixin_gives_the_rules_and_dashboards_of_the_tree() {
+    let Some(alerts) = rendered("prometheusAlerts") else { return };
+    let rules = rendered("prometheusRules").unwrap();
+    let of = |rendered: &Value| rendered["groups"].as_array().unwrap().clone();
+    let mut given = [of(&alerts), of(&rules)].concat();
+    let mut shipped: Vec<Value> =
+        sources("alerts", ".rules.yml").values().flat_map(|text| of(&parsed(text))).collect();
+    let name = |group: &Value| group["name"].as_str().unwrap().to_owned();
+    given.sort_by_key(name);
+    shipped.sort_by_key(name);
+    assert!(given.len() > 8 && given == shipped, "the mixin's rules are not those of alerts/");
+    let is_of_alerts = |group: &Value| group["rules"][0]["alert"].is_string();
+    assert!(of(&alerts).iter().all(is_of_alerts) && !of(&rules).iter().any(is_of_alerts));
+
+    let dashboards = rendered("grafanaDashboards").unwrap();
+    let shipped = sources("dashboards", ".json");
+    assert_eq!(dashboards.as_object().unwrap().len(), shipped.len());
+    for (name, text) in shipped {
+        let shipped: Value = serde_json::from_str(&text).unwrap();
+        assert!(dashboards[&name] == shipped, "{name} is another in the mixin");
     }
 }
 

@@ -21,6 +21,10 @@ pub struct Rule {
     pub record: Option<String>,
     pub alert: Option<String>,
     pub expr: String,
+    #[serde(rename = "for")]
+    pub waits: Option<String>,
+    #[serde(rename = "keep_firing_for")]
+    pub kept: Option<String>,
     #[serde(default)]
     pub labels: BTreeMap<String, String>,
     #[serde(default)]

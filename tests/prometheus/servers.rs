@@ -98,7 +98,7 @@ impl Exporter {
 pub struct Prometheus {
     address: SocketAddr,
     _process: Running,
-    _directory: TempDir,
+    directory: TempDir,
 }
 
 impl Prometheus {
@@ -112,11 +112,20 @@ impl Prometheus {
 
     /// One with this configuration, which may name these files beside it.
     pub fn configured(text: &str, files: &[(&str, String)]) -> Self {
-        Self::configured_with(text, files, |_| ())
+        Self::with(text, files, &[], |_| ())
     }
 
     /// The same, with blocks that `fill` puts into its storage first.
     pub fn configured_with(text: &str, files: &[(&str, String)], fill: impl Fn(&Path)) -> Self {
+        Self::with(text, files, &[], fill)
+    }
+
+    /// One with these flags too.
+    pub fn with_flags(text: &str, files: &[(&str, String)], flags: &[&str]) -> Self {
+        Self::with(text, files, flags, |_| ())
+    }
+
+    fn with(text: &str, files: &[(&str, String)], flags: &[&str], fill: impl Fn(&Path)) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let storage = directory.path().join("data");
         fs::create_dir(&storage).unwrap();
@@ -133,6 +142,7 @@ impl Prometheus {
             .arg(format!("--storage.tsdb.path={}", storage.display()))
             .arg(format!("--web.listen-address={address}"))
             .arg("--log.level=error")
+            .args(flags)
             .stdout(Stdio::null())
             .spawn()
             .unwrap();
@@ -141,7 +151,14 @@ impl Prometheus {
             TcpStream::connect(address).ok()?;
             (get(address, "/-/ready").status == 200).then_some(())
         });
-        Self { address, _process: process, _directory: directory }
+        Self { address, _process: process, directory }
+    }
+
+    /// Writes a file beside the configuration anew, at once as its readers see it.
+    pub fn write(&self, name: &str, text: &str) {
+        let written = self.directory.path().join("new");
+        fs::write(&written, text).unwrap();
+        fs::rename(written, self.directory.path().join(name)).unwrap();
     }
 
     /// Where it listens.
@@ -182,5 +199,40 @@ impl Prometheus {
             let before = last();
             wait_for("scrape", || (last() != before).then_some(()));
         }
+    }
+}
+
+/// An Alertmanager of its own, without others.
+pub struct Alertmanager {
+    pub address: SocketAddr,
+    _process: Running,
+    _directory: TempDir,
+}
+
+impl Alertmanager {
+    /// An address that was free a moment ago, for a Prometheus that has to know it before.
+    pub fn address() -> SocketAddr {
+        TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+    }
+
+    pub fn start(address: SocketAddr, configuration: &str) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("alertmanager.yml");
+        fs::write(&file, configuration).unwrap();
+        let process = Command::new("prometheus-alertmanager")
+            .arg(format!("--config.file={}", file.display()))
+            .arg(format!("--storage.path={}", directory.path().join("data").display()))
+            .arg(format!("--web.listen-address={address}"))
+            .arg("--cluster.listen-address=")
+            .arg("--log.level=error")
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let process = Running(process);
+        wait_for("ready Alertmanager", || {
+            TcpStream::connect(address).ok()?;
+            (get(address, "/-/ready").status == 200).then_some(())
+        });
+        Self { address, _process: process, _directory: directory }
     }
 }
