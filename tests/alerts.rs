@@ -337,6 +337,17 @@ const TRIALS: &[Trial] = &[
         told: &["RocePfcMaskNotWanted/w"],
         muted: &["RocePauseOnLossyPriority/w"],
     },
+    Trial {
+        scenario: "deaf-nic",
+        told: &[
+            "RoceOneSidedPfc/c",
+            "RocePfcMaskNotWanted/w",
+            "RoceRdmaOnLossyPriority/w",
+            "RocePauseSentHigh/w",
+            "RoceStragglerRail/w",
+        ],
+        muted: &["RoceCheckFailed/c", "RocePauseReceivedHigh/w"],
+    },
     Trial { scenario: "priority-mismatch", told: &[], muted: &[] },
     Trial { scenario: "mtu-mismatch", told: &[], muted: &[] },
 ];

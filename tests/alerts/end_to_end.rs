@@ -143,7 +143,7 @@ fn fleet(scenario: &str) -> Fleet {
 
 /// Whether the switch is watched too, so that both ends of links are known.
 fn joined(scenario: &str) -> bool {
-    ["one-sided", "priority-mismatch", "mtu-mismatch"].contains(&scenario)
+    ["one-sided", "deaf-nic", "priority-mismatch", "mtu-mismatch"].contains(&scenario)
 }
 
 /// The servers of each fabric. Hosts and switch get names that are unique over all fabrics.

@@ -11,6 +11,7 @@ use rustix::io::Errno;
 use super::cast::Member;
 use super::drivers::{Counter, Group, Presence, expand, show};
 use super::scenario::Trouble;
+use super::scenarios::LOSSLESS;
 use super::truth::NicTruth;
 use crate::model::{
     BitsPerSecond, Dcb, DeviceFacts, EcnSettings, Ets, GidType, LinkFacts, LinkLayer, LinkPause,
@@ -325,6 +326,8 @@ impl View {
     fn settings(&self) -> PortSettings {
         let enabled = self.presence.pfc_mask();
         let lossless = Priority::ALL.into_iter().find(|own| enabled >> own.number() & 1 == 1);
+        // Where PFC is off, the map is as it was.
+        let lossless = lossless.or(Some(LOSSLESS));
         let cnp = Priority::ALL.into_iter().find(|own| own.number() == 6);
         let dscp = [(26, lossless), (48, cnp)];
         let pfc = Pfc { capability: 8, enabled, ..Pfc::default() };
