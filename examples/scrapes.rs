@@ -24,7 +24,10 @@ mod paused_nic;
 #[path = "../tests/web/mod.rs"]
 mod web;
 
+use std::path::Path;
 use std::time::Duration;
+
+use roce_exporter::export::ProcessFigures;
 
 use load::{Host8, INTERVAL, NICS, Report};
 
@@ -57,6 +60,8 @@ fn main() {
     tell("OpenMetrics", &open);
     let zipped = [("Accept", accept), ("Accept-Encoding", "gzip")];
     tell("OpenMetrics, gzip", &host.scrape(time, rate, &zipped));
-    println!("{} series", open.series);
+    let resident =
+        ProcessFigures::read(Path::new("/proc")).resident_memory_bytes.unwrap_or_default();
+    println!("{} series; {} MB resident, clients included", open.series, resident / 1_000_000);
     host.stop();
 }

@@ -36,6 +36,7 @@ const count = (value) => value.toLocaleString("en", { maximumFractionDigits: val
 const nameOf = (device) => device || "no netdev";
 
 function span(seconds) {
+  if (seconds <= 0) return "0 s";
   if (seconds < 0.001) return `${(seconds * 1e6).toFixed(0)} µs`;
   if (seconds < 0.9995) return `${(seconds * 1e3).toFixed(seconds < 0.1 ? 1 : 0)} ms`;
   if (seconds < 59.95) return `${seconds.toFixed(1)} s`;
@@ -338,6 +339,7 @@ function showChecks({ status, findings }) {
     ? ["critical", "warning", "ok", "unknown"].map((word) => `${many(word)} ${word}`).join(", ")
     : "No port is checked.");
   kind(checkSummary, "storm", status === "critical");
+  kind(checkSummary, "warned", status === "warning");
   const order = ["critical", "warning", "unknown", "ok"];
   const sorted = [...findings].sort((a, b) => order.indexOf(a.status) - order.indexOf(b.status));
   const bad = sorted.filter((own) => own.status === "critical" || own.status === "warning");
