@@ -1,22 +1,35 @@
 //! What is done with each target's bytes. The fuzzer and the tests over the corpora run the same.
 
+use std::collections::HashSet;
 use std::fs;
 use std::hint::black_box;
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
+use axum::Router;
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
+use axum::middleware::from_fn_with_state;
+use hyper::service::Service as _;
+use hyper_util::service::TowerToHyperService;
 use roce_exporter::catalogue::{Catalogue, RawSelection, Table, ethtool_text};
 use roce_exporter::config::{Cli, Settings, parse_from};
-use roce_exporter::export::Format;
+use roce_exporter::engine::Snapshot;
+use roce_exporter::export::{BuildInfo, Format};
+use roce_exporter::http::access::{Access, guard};
+use roce_exporter::http::{Door, ServerState, router};
 use roce_exporter::model::{Plan, Reading, Sample};
+use roce_exporter::pair;
 use roce_exporter::record::{Event, Reader};
+use roce_exporter::sampler::Board;
 use roce_exporter::source::netlink::{Attributes, Messages, dcb, generic, link, rdma};
 use roce_exporter::source::{
     EthtoolStatistics, KeptFile, NAME_SLOT, PlanRules, PlannedSource, StatisticsCalls,
-    monotonic_now,
+    monotonic_now, neighbours_of_lldpcli, neighbours_of_networkd,
 };
 use rustix::io::Errno;
 use tempfile::TempDir;
+use tokio::runtime::Runtime;
 
 static CATALOGUE: LazyLock<Arc<Catalogue>> =
     LazyLock::new(|| Arc::new(Catalogue::embedded().expect("the shipped tables are good")));
@@ -185,15 +198,18 @@ pub fn catalogue_file(bytes: &[u8]) {
 }
 
 thread_local! {
-    /// Flags that name a settings file; to read them takes longer than to read the file.
-    static FLAGS: Cli = {
-        let path = file_with(SETTINGS, b"").into_os_string();
-        let arguments = ["roce_exporter".into(), "--config.file".into(), path];
-        parse_from(arguments).expect("these flags are good")
-    };
+    /// Flags that name a file; to read them takes longer than to read the file.
+    static FLAGS: Cli = flags("--config.file", SETTINGS);
+    static LINKS_FLAGS: Cli = flags("--links.file", LINKS);
 }
 
 const SETTINGS: &str = "settings.yaml";
+const LINKS: &str = "links.yaml";
+
+fn flags(flag: &str, file: &str) -> Cli {
+    let path = file_with(file, b"").into_os_string();
+    parse_from(["roce_exporter".into(), flag.into(), path]).expect("these flags are good")
+}
 
 /// A settings file.
 pub fn settings_file(bytes: &[u8]) {
@@ -203,6 +219,117 @@ pub fn settings_file(bytes: &[u8]) {
             assert!(!errors.problems().is_empty() && !errors.to_string().is_empty());
         }
     });
+}
+
+/// A links file. No port has two cables.
+pub fn links_file(bytes: &[u8]) {
+    LINKS_FLAGS.with(|flags| {
+        file_with(LINKS, bytes);
+        match Settings::load(flags) {
+            Ok(settings) => {
+                let links = settings.links.links.expect("a links file was named");
+                let mut ports = HashSet::new();
+                for port in links.pairs().take(10_000).flatten() {
+                    assert!(!port.host.is_empty() && !port.device.is_empty());
+                    assert!(ports.insert((port.host, port.device)));
+                }
+                black_box(links.of_host("node1"));
+            }
+            Err(errors) => assert!(!errors.problems().is_empty()),
+        }
+    });
+}
+
+/// A web configuration file. It may name other files, so it is kept to names below its own folder.
+pub fn web_configuration(bytes: &[u8]) {
+    if bytes.contains(&b'/') {
+        return;
+    }
+    if let Err(error) = Access::load(&file_with("web.yaml", bytes)) {
+        assert!(!error.to_string().is_empty());
+    }
+}
+
+/// What lldpd's program prints.
+pub fn lldp_json(bytes: &[u8]) {
+    for (interface, port) in neighbours_of_lldpcli(bytes) {
+        black_box(interface);
+        assert_is_name(&port.host);
+        assert_is_name(&port.device);
+    }
+}
+
+/// A file of systemd-networkd with frames as they came from the wire.
+pub fn lldp_frames(bytes: &[u8]) {
+    for port in neighbours_of_networkd(bytes) {
+        assert_is_name(&port.host);
+        assert_is_name(&port.device);
+    }
+}
+
+fn assert_is_name(text: &str) {
+    assert!(!text.is_empty() && text.chars().count() < 256 && !text.contains(char::is_control));
+}
+
+/// The metrics of another exporter, as `pair` reads them.
+pub fn exposition_page(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    match pair::parse(&text) {
+        Ok(samples) => {
+            assert!(samples.len() <= text.lines().count());
+            for sample in samples {
+                assert!(!sample.name.is_empty() && sample.value.parse::<f64>().is_ok());
+            }
+        }
+        Err(error) => assert!(error.line > 0 && error.line <= text.lines().count()),
+    }
+}
+
+thread_local! {
+    static RUNTIME: Runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime can be started");
+    /// The server's own paths behind a door with a user. The password is `secret`.
+    static SERVER: Router = {
+        let hash = bcrypt::hash_with_salt("secret", 4, [7; 16]).expect("a cheap hash");
+        let users = format!("basic_auth_users:\n  x: {hash}\n");
+        let door = Door::of_file(&file_with("users.yaml", users.as_bytes()));
+        let state = ServerState {
+            snapshot: Arc::new(|| Snapshot {
+                taken_at: monotonic_now(),
+                devices: Vec::new(),
+                feeds: Vec::new(),
+                checks: Arc::default(),
+            }),
+            ready: Arc::new(|| true),
+            past: Arc::new(Board::default()),
+            build: BuildInfo { version: "0", revision: "0", branch: "0", rustc: "0", target: "0" },
+            telemetry_path: "/metrics".to_owned(),
+            process_root: None,
+            max_requests: 1,
+        };
+        let door = Arc::new(door.expect("these users are good"));
+        router(state).layer(from_fn_with_state(door, guard))
+    };
+}
+
+/// A request as lines: method and path, then headers. It is never answered with a fault of the server.
+pub fn http_request(bytes: &[u8]) {
+    let mut lines = bytes.split(|byte| *byte == b'\n');
+    let mut first = lines.next().unwrap_or_default().splitn(2, |byte| *byte == b' ');
+    let (method, path) = (first.next().unwrap_or_default(), first.next().unwrap_or_default());
+    let mut request = Request::builder().method(method).uri(path);
+    for line in lines {
+        let mut parts = line.splitn(2, |byte| *byte == b':');
+        let (name, value) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+        request = request.header(name, value);
+    }
+    let Ok(request) = request.body(Body::empty()) else { return };
+    let server = TowerToHyperService::new(SERVER.with(Router::clone));
+    let answer = RUNTIME.with(|runtime| runtime.block_on(server.call(request)));
+    let Ok(answer) = answer;
+    assert_ne!(answer.status(), StatusCode::INTERNAL_SERVER_ERROR);
 }
 
 /// A recording.

@@ -202,6 +202,16 @@ fn version_has_the_prometheus_shape_and_ends_with_code_0() {
 }
 
 #[test]
+fn all_dscps_are_shown_when_asked_for() {
+    assert_eq!(load(&[]).unwrap().policy.dscps(), [26, 48]);
+    for flag in ["--policy.all-dscps", "--policy.all-dscps=true"] {
+        assert_eq!(load(&[flag]).unwrap().policy.dscps().len(), 64, "{flag}");
+    }
+    let errors = load(&["--policy.all-dscps=yes"]).unwrap_err().to_string();
+    assert_eq!(errors, "--policy.all-dscps: \"yes\": must be one of true, false");
+}
+
+#[test]
 fn flag_wins_over_file_and_file_over_default() {
     let file = "web: {listen_address: [':1', ':2'], telemetry_path: /file, max_requests: 3, \
                 disable_exporter_metrics: true}\n\
@@ -209,6 +219,7 @@ fn flag_wins_over_file_and_file_over_default() {
                 storm: {suspect_ratio: 0.9, detection: 1s, least_samples: 4, over_ratio: 1%, recovery: 3s}\n\
                 raw: {include: a, max: 5}\n\
                 device: {include: eth.*, exclude: eth9}\n\
+                policy: {all_dscps: true}\n\
                 log: {level: error, format: json}\n";
     let settings = load_with_file(file, &[]).unwrap();
     assert_eq!(settings.web.listen.iter().map(ListenAddress::port).collect::<Vec<_>>(), [1, 2]);
@@ -227,6 +238,7 @@ fn flag_wins_over_file_and_file_over_default() {
     assert_eq!(settings.storm, storm);
     assert!(settings.raw.include.unwrap().is_match("a"));
     assert_eq!(settings.raw.max, 5);
+    assert_eq!(settings.policy.dscps().len(), 64);
     assert!(settings.devices.admits("eth1", true) && !settings.devices.admits("eth9", true));
     assert_eq!((settings.log.level, settings.log.format), (LogLevel::Error, LogFormat::Json));
 
@@ -234,8 +246,10 @@ fn flag_wins_over_file_and_file_over_default() {
         "--web.listen-address=:3",
         "--sampler.interval=30ms",
         "--web.disable-exporter-metrics=false",
+        "--policy.all-dscps=false",
     ];
     let settings = load_with_file(file, &flags).unwrap();
+    assert_eq!(settings.policy.dscps(), [26, 48]);
     assert_eq!(settings.web.listen, [ListenAddress::Any { port: 3 }], "flags replace the list");
     assert_eq!(settings.sampler.interval, Duration::from_millis(30));
     assert!(settings.web.exporter_metrics, "a flag can take back what the file says");

@@ -22,11 +22,16 @@ const LARGEST: u64 = 4_096;
 
 type Body = fn(&[u8]);
 
-const BODIES: [(&str, Body); 12] = [
+const BODIES: [(&str, Body); 18] = [
     ("accept_header", bodies::accept_header),
     ("catalogue_file", bodies::catalogue_file),
     ("ethtool_names", bodies::ethtool_names),
     ("ethtool_text", bodies::ethtool_text),
+    ("exposition_page", bodies::exposition_page),
+    ("http_request", bodies::http_request),
+    ("links_file", bodies::links_file),
+    ("lldp_frames", bodies::lldp_frames),
+    ("lldp_json", bodies::lldp_json),
     ("netlink_dcb", bodies::netlink_dcb),
     ("netlink_generic", bodies::netlink_generic),
     ("netlink_link", bodies::netlink_link),
@@ -35,6 +40,7 @@ const BODIES: [(&str, Body); 12] = [
     ("recording", bodies::recording),
     ("settings_file", bodies::settings_file),
     ("sysfs_number", bodies::sysfs_number),
+    ("web_configuration", bodies::web_configuration),
 ];
 
 fn fuzz() -> PathBuf {

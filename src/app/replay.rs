@@ -53,6 +53,7 @@ pub(super) fn replay(
         storm: settings.storm,
     };
     let board = Arc::new(Board::default());
+    board.set_policy(Arc::clone(&settings.policy), super::sampling_wanted(settings));
     let deck = Deck {
         clock: Arc::new(ReplayClock::new(start.at, replay.speed, monotonic_now())),
         player: Player::new(rules, start, Arc::clone(&board)),

@@ -264,6 +264,16 @@ pub(super) struct PolicyFlags {
     /// YAML file with what is wanted of lossless ports; without one the usual set-up of RoCE
     #[arg(long = "policy.file", alias = "policy", value_name = "FILE", global = true)]
     pub(super) policy_file: Option<PathBuf>,
+    /// Show the priority of all 64 DSCPs, not only of those that the policy names
+    #[arg(
+        long = "policy.all-dscps",
+        value_name = "BOOL",
+        global = true,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true"
+    )]
+    pub(super) all_dscps: Option<String>,
 }
 
 #[derive(Clone, Debug, Args)]

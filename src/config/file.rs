@@ -192,7 +192,7 @@ mapping! {
 
 mapping! {
     /// `policy:`
-    PolicyFile { file: Option<Text>, }
+    PolicyFile { file: Option<Text>, all_dscps: Option<Text>, }
 }
 
 mapping! {

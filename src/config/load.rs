@@ -294,13 +294,20 @@ fn catalogue_file(checker: &mut Checker<'_>, cli: &Cli, file: &Sections) -> Opti
 }
 
 fn policy(checker: &mut Checker<'_>, cli: &Cli, file: &Sections) -> Policy {
-    let (flag, key) = (cli.policy.policy_file.as_ref(), file.policy.file.as_ref());
-    let Some(path) = checker.path("policy.file", flag, key, Kind::File) else {
-        return Policy::default();
-    };
-    let (policy, problems) = policy::load(&path);
-    checker.add(problems);
-    policy
+    let (flags, keys) = (&cli.policy, &file.policy);
+    let all = checker.optional(
+        "policy.all-dscps",
+        flags.all_dscps.as_deref(),
+        keys.all_dscps.as_ref(),
+        value::truth,
+    );
+    let (flag, key) = (flags.policy_file.as_ref(), keys.file.as_ref());
+    let loaded = checker.path("policy.file", flag, key, Kind::File).map(|path| {
+        let (policy, problems) = policy::load(&path);
+        checker.add(problems);
+        policy
+    });
+    Policy { all_dscps: all.unwrap_or(false), ..loaded.unwrap_or_default() }
 }
 
 fn log(checker: &mut Checker<'_>, cli: &Cli, file: &Sections) -> LogSettings {

@@ -64,7 +64,7 @@ pub(super) fn load(path: &Path) -> (Policy, Vec<Problem>) {
     }
     let wanted = wanted(&mut checker, &keys, Wanted::DEFAULT);
     let profiles = keys.profiles.iter().filter_map(|own| profile(&mut checker, own, wanted));
-    let policy = Policy { profiles: profiles.collect(), wanted };
+    let policy = Policy { profiles: profiles.collect(), wanted, ..Policy::default() };
     (policy, checker.into_problems())
 }
 

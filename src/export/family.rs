@@ -57,7 +57,7 @@ labels! {
     LinkLayer = "link_layer",
     /// Bond or bridge that the netdev belongs to.
     Master = "master",
-    /// What decides a packet's priority.
+    /// What decides a packet's priority, or who rules DCBX.
     Mode = "mode",
     /// Name of a counter as its driver spells it.
     Name = "name",

@@ -52,6 +52,15 @@ pub enum Trust {
     Pcp,
 }
 
+/// Bit of [`Dcb::dcbx`]: software of the host rules.
+pub const DCBX_HOST: u8 = 1;
+/// Bit of [`Dcb::dcbx`]: the device's firmware rules.
+pub const DCBX_DEVICE: u8 = 2;
+
+/// All bits of [`Dcb::dcbx`] (`DCB_CAP_DCBX_*` in `include/uapi/linux/dcbnl.h`) with the words of the tool `dcb`.
+pub const DCBX_WORDS: [(u8, &str); 5] =
+    [(DCBX_HOST, "host"), (DCBX_DEVICE, "lld-managed"), (4, "cee"), (8, "ieee"), (16, "static")];
+
 /// Everything that a device says of DCB.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dcb {
@@ -67,7 +76,7 @@ pub struct Dcb {
     pub max_rate: Option<[u64; Priority::COUNT]>,
     /// What the driver says of trust; few say anything.
     pub trust: Option<Trust>,
-    /// Who rules DCBX, as the uapi's bits: 1 host, 2 device, 4 CEE, 8 IEEE, 16 static.
+    /// Who rules DCBX and by which version, as the uapi's bits: [`DCBX_WORDS`].
     pub dcbx: Option<u8>,
 }
 

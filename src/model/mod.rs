@@ -16,7 +16,10 @@ mod reading;
 mod sample;
 mod time;
 
-pub use dcb::{Buffers, Dcb, Ets, LinkPause, Pfc, PortSettings, StandardPause, Trust};
+pub use dcb::{
+    Buffers, DCBX_DEVICE, DCBX_HOST, DCBX_WORDS, Dcb, Ets, LinkPause, Pfc, PortSettings,
+    StandardPause, Trust,
+};
 pub use details::{EcnSettings, PcieLink, PortDetails, RdmaCm, Upper};
 pub use device::{
     BitsPerSecond, DeviceFacts, GidType, LinkFacts, LinkLayer, OptionalCounter, PortRole, RdmaPort,

@@ -11,6 +11,7 @@ use std::time::Duration;
 use serde::de::{Deserializer, Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
+use super::details::DescribedDevice;
 use super::settings::{RecordedGid, RecordedRole, RecordedSettings};
 use crate::model::{
     BitsPerSecond, DeviceFacts, Feed, GidType, LinkFacts, LinkLayer, Monotonic, OptionalCounter,
@@ -43,8 +44,8 @@ pub(super) use recorded;
 
 /// How a recording begins.
 pub(super) const MAGIC: [u8; 8] = *b"ROCE-REC";
-/// The version that is written, and the only one that is read.
-pub(super) const VERSION: u32 = 1;
+/// The version that is written. Each version so far adds to the one before, so that older ones are read as well.
+pub(super) const VERSION: u32 = 2;
 
 /// Most names in one set. The largest drivers have some 18,000.
 pub(super) const MAX_NAMES: usize = 1 << 20;
@@ -103,8 +104,8 @@ pub(super) enum Record {
         /// Version of the program.
         program: String,
     },
-    /// The inventory changed.
-    Devices {
+    /// The inventory changed, as version 1 wrote it.
+    BareDevices {
         at: u64,
         #[serde(deserialize_with = "at_most::<_, _, MAX_DEVICES>")]
         devices: Vec<RecordedDevice>,
@@ -139,6 +140,12 @@ pub(super) enum Record {
     Failed { feed: u32, at: u64, reason: RecordedReason, missed: u64 },
     /// A feed is gone.
     FeedEnded { feed: u32, at: u64 },
+    /// The inventory changed; since version 2.
+    Devices {
+        at: u64,
+        #[serde(deserialize_with = "at_most::<_, _, MAX_DEVICES>")]
+        devices: Vec<DescribedDevice>,
+    },
 }
 
 /// One read of one feed. What is relative is so to the feed's sample before; at a feed's first all is zero, and
@@ -189,7 +196,7 @@ impl From<RecordedLink> for LinkFacts {
     }
 }
 
-/// [`DeviceFacts`] without their details, which no sample is judged by.
+/// [`DeviceFacts`] without their details and without the other end of the link.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct RecordedDevice {
     device: String,
@@ -234,7 +241,7 @@ impl From<RecordedDevice> for DeviceFacts {
             driver: device.driver,
             firmware: device.firmware,
             pci_address: device.pci_address,
-            // Not recorded: who is at the other end is no reading of this host.
+            // Not recorded: it has names of other hosts.
             peer: None,
             master: device.master,
             rdma_ports: device.rdma_ports.into_iter().map(RdmaPort::from).collect(),
@@ -379,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bytes_of_a_record_are_those_of_version_1() {
+    fn the_bytes_of_a_record_stay_the_same() {
         let read = RecordedRead {
             feed: 1,
             at: 300,

@@ -48,7 +48,7 @@ pub(super) enum Stop {
     Io(io::Error),
     /// The file is no recording.
     NotARecording,
-    /// The file is a recording of another version.
+    /// The file is a recording of a version that is not known.
     Version(u32),
 }
 
@@ -64,7 +64,7 @@ impl<R: Read> FrameReader<R> {
     /// Reads the file's head.
     ///
     /// # Errors
-    /// When it is not that of a recording of this version.
+    /// When it is not that of a recording, or of a version that is not known.
     pub(super) fn new(input: R) -> Result<Self, Stop> {
         let mut reader = Self { input, offset: 0, buffer: Vec::new() };
         let expected = file_head();
@@ -75,7 +75,7 @@ impl<R: Read> FrameReader<R> {
             return Err(Stop::NotARecording);
         }
         match version.try_into().map(u32::from_le_bytes) {
-            Ok(VERSION) => {}
+            Ok(1..=VERSION) => {}
             Ok(other) => return Err(Stop::Version(other)),
             Err(_) => return Err(Stop::NotARecording),
         }

@@ -5,6 +5,7 @@
 //! only grows and is good up to any byte at which it was cut. This room knows the words of the model alone; it
 //! refuses to judge a value, and to hold up a sampling thread: what cannot be written in time is dropped and counted.
 
+mod details;
 mod feed;
 mod format;
 mod frame;

@@ -40,7 +40,7 @@ pub enum RecordingError {
     Empty,
     /// Another version of the program wrote it.
     #[error(
-        "is a recording of format {found}; this program reads format {}",
+        "is a recording of format {found}; this program reads formats 1 to {}",
         super::format::VERSION
     )]
     Version {
@@ -269,10 +269,8 @@ impl<R: Read> Reader<R> {
         let instant = |nanos| self.start.instant(nanos);
         Ok(match record {
             Record::Start { .. } => return Err("a second beginning"),
-            Record::Devices { at, devices } => {
-                let devices = devices.into_iter().map(DeviceFacts::from).collect();
-                Some(Event::Devices { at: instant(at), devices })
-            }
+            Record::BareDevices { at, devices } => Some(devices_event(instant(at), devices)),
+            Record::Devices { at, devices } => Some(devices_event(instant(at), devices)),
             Record::FeedBegan { feed: id, at, device, rdma_device, port, source, driver } => {
                 let at = instant(at);
                 let (device, rdma_device) = (device.into(), rdma_device.map(Into::into));
@@ -372,6 +370,13 @@ impl<R: Read> Iterator for Reader<R> {
         self.ended = !matches!(next, Some(Ok(_)));
         next
     }
+}
+
+fn devices_event<D>(at: Monotonic, devices: Vec<D>) -> Event
+where
+    DeviceFacts: From<D>,
+{
+    Event::Devices { at, devices: devices.into_iter().map(DeviceFacts::from).collect() }
 }
 
 fn error_of(stop: Stop, usable: Usable) -> RecordingError {

@@ -13,7 +13,8 @@ use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::FeedRecorder;
-use super::format::{MAX_DEVICES, Record, RecordedDevice, Start};
+use super::details::DescribedDevice;
+use super::format::{MAX_DEVICES, Record, Start};
 use super::frame::{file_head, frame};
 use crate::model::{DeviceFacts, Feed, Monotonic, saturating_nanos};
 
@@ -129,7 +130,7 @@ impl Recorder {
         if last.as_deref() == Some(devices) {
             return;
         }
-        let recorded = devices.iter().take(MAX_DEVICES).map(RecordedDevice::from).collect();
+        let recorded = devices.iter().take(MAX_DEVICES).map(DescribedDevice::from).collect();
         let record = Record::Devices { at: self.nanos(at), devices: recorded };
         if self.is_open() && self.send(&record) {
             *last = Some(devices.to_vec());

@@ -20,7 +20,7 @@ pub use board::{Board, Slot};
 pub use budget::ReadBudget;
 pub use once::sample_once;
 pub use schedule::{ReachedInterval, Schedule, back_off};
-pub use supervisor::Sampler;
+pub use supervisor::{CHECK_PERIOD, Sampler};
 pub use tally::Tally;
 
 use std::time::Duration;

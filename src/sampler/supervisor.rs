@@ -29,7 +29,7 @@ const STOP_PATIENCE: Duration = Duration::from_millis(500);
 /// How often the host is looked at where it tells of changes by itself.
 const SLOW_LOOK: Duration = Duration::from_mins(1);
 /// How often ports are judged while nothing changes: counters go on.
-const CHECK_PERIOD: Duration = Duration::from_secs(10);
+pub const CHECK_PERIOD: Duration = Duration::from_secs(10);
 /// Changes come in groups; what follows within this time is looked at together.
 const SETTLING: Duration = Duration::from_millis(20);
 

@@ -26,7 +26,7 @@ pub use ethtool::{EthtoolStatistics, KernelCalls, StatisticsCalls};
 pub use ethtool_settings::{EthtoolReader, EthtoolSettings};
 pub use machine::{MachineHost, RdmaTableKey};
 pub use namespaces::NamespacesHost;
-pub use peers::{LldpAgents, PeeredHost};
+pub use peers::{LldpAgents, PeeredHost, neighbours_of_lldpcli, neighbours_of_networkd};
 pub use planned::{PlanRules, PlannedSource};
 pub use rdma_netlink::RdmaNetlink;
 pub use rdma_sysfs::{PORT_COUNTERS_PREFIX, RdmaSysfs};

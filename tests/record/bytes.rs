@@ -5,10 +5,14 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use roce_exporter::catalogue::{RawSelection, Table};
-use roce_exporter::model::{BitsPerSecond, LinkFacts, Reading, Reason, Sample};
+use roce_exporter::model::{
+    BitsPerSecond, DeviceFacts, LinkFacts, PortDetails, Reading, Reason, Sample, Trust,
+};
 use roce_exporter::record::{Event, Reader, RecordedSample, Recording, RecordingError, Taken};
 
-use super::nic::{BEGIN, Bench, INTERVAL, catalogue, feed_of, mlx5_names, player, start, text_of};
+use super::nic::{
+    BEGIN, Bench, INTERVAL, catalogue, facts, feed_of, mlx5_names, player, start, text_of,
+};
 use super::tape::Memory;
 
 /// The file's magic and version.
@@ -150,11 +154,56 @@ fn other_files_and_other_versions_are_refused_by_name() {
     assert_eq!(message(b"NIC statistics:\n     rx_packets: 1\n"), "is no recording");
     assert_eq!(message(b""), "is no recording");
     let mut newer = small().to_vec();
-    newer[8] = 2;
-    assert_eq!(message(&newer), "is a recording of format 2; this program reads format 1");
+    newer[8] = 3;
+    assert_eq!(message(&newer), "is a recording of format 3; this program reads formats 1 to 2");
+    newer[8] = 0;
+    assert_eq!(message(&newer), "is a recording of format 0; this program reads formats 1 to 2");
     let mut twice = payloads(small());
     twice.swap(0, 1);
     assert!(message(&file_of(&twice)).contains("another kind than the first must be"));
+}
+
+fn devices_of(events: &[Event]) -> Vec<DeviceFacts> {
+    let all = events.iter().filter_map(|event| match event {
+        Event::Devices { devices, .. } => Some(devices.clone()),
+        _ => None,
+    });
+    all.flatten().collect()
+}
+
+/// Whole records of what the program recorded of its demo when it wrote version 1, which has no details.
+#[test]
+fn a_recording_of_version_1_is_read() {
+    let bytes = include_bytes!("../../fuzz/corpus/recording/version_1");
+    let (events, error) = events_of(bytes);
+    assert!(error.is_none(), "{error:?}");
+    let devices = devices_of(&events);
+    let names: Vec<&str> = devices.iter().map(|facts| &*facts.device).collect();
+    assert_eq!(names, ["eth0", "eth1", "eth2"]);
+    let eth0 = &devices[0];
+    assert_eq!(eth0.firmware, "28.39.1002 (MT_0000000838)");
+    assert_eq!(&*eth0.rdma_ports[0].rdma_device, "mlx5_0");
+    assert_eq!(eth0.link.speed, Some(BitsPerSecond(100_000_000_000)));
+    assert_eq!(eth0.settings.trust, Some(Trust::Dscp));
+    assert_eq!(eth0.settings.mtu_bytes, Some(9_000));
+    let mapped = eth0.settings.dcb.as_ref().and_then(|dcb| dcb.dscp.as_deref()).unwrap();
+    assert_eq!(
+        mapped.iter().map(|(dscp, own)| (*dscp, own.number())).collect::<Vec<_>>(),
+        [(26, 3), (48, 6)]
+    );
+    assert_eq!(eth0.details, PortDetails::default());
+    let samples = events.iter().filter(|event| matches!(event, Event::Sample(_)));
+    assert_eq!(samples.count(), 19);
+    play(bytes);
+}
+
+/// The bytes that this version wrote once have to mean the same for ever.
+#[test]
+fn a_recording_of_version_2_is_read() {
+    let (events, error) = events_of(include_bytes!("../../fuzz/corpus/recording/version_2"));
+    assert!(error.is_none(), "{error:?}");
+    assert_eq!(devices_of(&events), [facts("eth0")]);
+    assert_eq!(events, events_of(small()).0);
 }
 
 #[test]

@@ -10,9 +10,10 @@ use roce_exporter::catalogue::{Catalogue, RawSelection, Table, ethtool_text};
 use roce_exporter::engine::{Circumstances, FeedEngine, Snapshot, StormSettings};
 use roce_exporter::export::{BuildInfo, Format, encode};
 use roce_exporter::model::{
-    BitsPerSecond, Buffers, Dcb, DeviceFacts, Ets, Feed, GidType, LinkFacts, LinkLayer, LinkPause,
-    Monotonic, OptionalCounter, Pfc, Plan, PortDetails, PortRole, PortSettings, Priority, RdmaPort,
-    Reading, Reason, Sample, SourceKind, StandardPause, Trust,
+    BitsPerSecond, Buffers, Dcb, DeviceFacts, EcnSettings, Ets, Feed, GidType, LinkFacts,
+    LinkLayer, LinkPause, Monotonic, OptionalCounter, PcieLink, Pfc, Plan, PortDetails, PortRole,
+    PortSettings, Priority, RdmaCm, RdmaPort, Reading, Reason, Sample, SourceKind, StandardPause,
+    Trust, Upper,
 };
 use roce_exporter::record::{FeedRecorder, Recorder, Start, Taken};
 use roce_exporter::sampler::{Board, Slot, Tally};
@@ -84,8 +85,36 @@ pub fn facts(device: &str) -> DeviceFacts {
         role: PortRole::VirtualFunction,
         physical_port: "b83f".to_owned(),
         settings: settings(),
-        details: PortDetails::default(),
+        details: details(),
         peer: None,
+    }
+}
+
+/// Every part set, each with a value of its own.
+fn details() -> PortDetails {
+    PortDetails {
+        ecn: EcnSettings {
+            notification_point: Some(0b0000_1000),
+            reaction_point: Some(0b1111_1111),
+            cnp_dscp: Some(46),
+        },
+        pcie: PcieLink {
+            lanes: Some(8),
+            most_lanes: Some(16),
+            megatransfers: Some(16_000),
+            most_megatransfers: Some(32_000),
+        },
+        fec: Some("rs".to_owned()),
+        uppers: vec![
+            Upper { name: "bond0".to_owned(), mtu_bytes: 9_000 },
+            Upper { name: "storage".to_owned(), mtu_bytes: 1_500 },
+        ],
+        rdma_cm: vec![RdmaCm {
+            rdma_device: "mlx5_0".to_owned(),
+            port: 1,
+            default_gid: Some(GidType::V2),
+            default_tos: Some(106),
+        }],
     }
 }
 

@@ -110,6 +110,11 @@ fn replay_serves_a_recording_and_its_last_state_after_it() {
         (r#"roce_pfc_storm_active{device="eth0",priority="3",direction="rx""#, "0"),
         (r#"roce_sampler_samples_total{device="eth0",source="ethtool""#, "300"),
         (r#"roce_port_up{device="eth0""#, "1"),
+        // Judged by what was recorded of the port.
+        (r#"roce_check_status{device="eth0",check="pcie",status="warning"}"#, "1"),
+        (r#"roce_check_status{device="eth0",check="ecn_reaction_point",status="ok"}"#, "1"),
+        (r#"roce_check_status{device="eth0",check="mtu_stack",status="warning"}"#, "1"),
+        (r#"roce_check_status{device="eth0",check="rdma_cm_tos",status="ok"}"#, "1"),
     ] {
         assert_eq!(value_of(&metrics, series), value);
     }

@@ -14,9 +14,9 @@ use roce_exporter::export::Format;
 use crate::client::get;
 use crate::strict_parser::{ParsedSample, parse};
 
-const PROGRAM: &str = "/bin/roce_exporter";
+pub const PROGRAM: &str = "/bin/roce_exporter";
 /// `nobody`: no capability, and no file of its own.
-const UNPRIVILEGED: u32 = 65534;
+pub const UNPRIVILEGED: u32 = 65534;
 /// Longer than anything that is waited for may take on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 

@@ -210,6 +210,41 @@ pub fn a_bond_links_its_nics_to_one_rdma_device() {
     });
 }
 
+/// What lies above ports, where an operator asks for it: told from the ports, and no counter is there twice.
+pub fn a_bond_and_a_vlan_are_told_from_the_ports_below_them() {
+    crate::modules::load("bonding");
+    crate::modules::load("8021q");
+    let nics = ["rail0", "rail1"].map(|name| Nic::new(name, "mlx5_core", "pfc=0x08"));
+    nics[0].counter("rx_prio3_pause", 100, 0);
+    let exporter = Exporter::start(&["--device.include", "rail.*|bond7.*"]);
+    run("ip", "link add bond7 type bond mode active-backup miimon 100");
+    run("ip", "link set rail0 down");
+    run("ip", "link set rail0 master bond7");
+    run("ip", "link set bond7 up");
+    run("ip", "link add link bond7 name bond7.100 type vlan id 100");
+    run("ip", "link set bond7.100 up");
+    let role = |scrape: &Scrape, device: &str, role: &str| {
+        scrape.value("roce_device_role_info", &[("device", device), ("role", role)]).is_some()
+    };
+    let scrape = exporter.scrape_until("a bond and a VLAN", |scrape| {
+        let member = [("device", "rail0"), ("master", "bond7")];
+        scrape.value("roce_device_info", &member).is_some()
+            && role(scrape, "bond7", "bond")
+            && role(scrape, "bond7.100", "virtual")
+            && frames(scrape, "rail0") == Some(100.0)
+    });
+    assert!(role(&scrape, "rail0", "physical") && role(&scrape, "rail1", "physical"));
+    let one = [("device", "rail1"), ("master", "")];
+    assert!(scrape.value("roce_device_info", &one).is_some());
+    for device in ["bond7", "bond7.100"] {
+        assert_eq!(frames(&scrape, device), None, "{device}");
+    }
+    run("ip", "link del bond7");
+    exporter.scrape_until("end of the bond and its VLAN", |scrape| {
+        !scrape.knows("bond7") && !scrape.knows("bond7.100")
+    });
+}
+
 /// NICs that come and go all the time beside one that stays.
 pub fn churn_leaves_no_stale_series() {
     let _stays = nic("rail0", "mlx5_0", 100);

@@ -19,6 +19,7 @@
     reason = "tests: the shared modules serve several test crates, and a panic is a failed check"
 )]
 
+mod checks;
 #[path = "../web/client.rs"]
 mod client;
 mod exporter;
@@ -62,11 +63,23 @@ const CHECKS: &[(&str, fn())] = &[
     ("names::moved_by_the_firmware", names::moved_by_the_firmware),
     ("names::link_pause_adds_and_removes_names", names::link_pause_adds_and_removes_names),
     ("settings::dcb_changes_are_seen_at_once", settings::dcb_changes_are_seen_at_once),
+    (
+        "settings::buffers_rates_and_dcbx_are_exported",
+        settings::buffers_rates_and_dcbx_are_exported,
+    ),
     ("settings::link_and_speed_are_followed", settings::link_and_speed_are_followed),
     ("settings::stall_prevention_is_exported", settings::stall_prevention_is_exported),
     (
         "settings::standard_pause_statistics_are_exported",
         settings::standard_pause_statistics_are_exported,
+    ),
+    (
+        "checks::findings_come_and_go_with_dcb_settings",
+        checks::findings_come_and_go_with_dcb_settings,
+    ),
+    (
+        "checks::findings_come_and_go_with_settings_of_the_link",
+        checks::findings_come_and_go_with_settings_of_the_link,
     ),
     (
         "hotplug::a_nic_is_added_and_removed_while_sampled",
@@ -84,6 +97,10 @@ const CHECKS: &[(&str, fn())] = &[
     (
         "hotplug::a_bond_links_its_nics_to_one_rdma_device",
         hotplug::a_bond_links_its_nics_to_one_rdma_device,
+    ),
+    (
+        "hotplug::a_bond_and_a_vlan_are_told_from_the_ports_below_them",
+        hotplug::a_bond_and_a_vlan_are_told_from_the_ports_below_them,
     ),
     ("hotplug::churn_leaves_no_stale_series", hotplug::churn_leaves_no_stale_series),
     ("freshness::netlink_is_fresher_than_sysfs", freshness::netlink_is_fresher_than_sysfs),

@@ -104,8 +104,10 @@ pub fn inside(namespace: &str, work: impl FnOnce() + Send) {
     ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
 }
 
-/// Runs `dcb`, again where it says "Protocol error": seen once in some hundred changes, at random, from the tool's own
-/// matching of answers to questions. All that it is asked here may be asked twice.
+/// Runs `dcb`, again where it says "Protocol error". The tool of iproute2 6.1 leaves the acknowledgement of its first
+/// question unread and takes it for that of the second. Their sequence numbers are the time in seconds: where a second
+/// ended between the two, they differ, and the tool gives up after the kernel has done what was asked (mended in 6.2 by
+/// not stopping at the answer). All that it is asked here may be asked twice.
 pub fn dcb(arguments: &str) {
     for _ in 0..3 {
         let output = Command::new("dcb").args(arguments.split_whitespace()).output().unwrap();

@@ -13,7 +13,7 @@ use crate::catalogue::{Catalogue, RawSelection, Table};
 use crate::engine::{Circumstances, FeedEngine, StormSettings};
 use crate::model::{Feed, Monotonic, Plan, Reading, Reason, Sample};
 use crate::record::{Event, Names, RecordedSample, Start};
-use crate::sampler::{Board, Slot, Tally};
+use crate::sampler::{Board, CHECK_PERIOD, Slot, Tally};
 use crate::source::{CounterSet, PlanRules, PlannedSource, SourceError};
 
 /// What turns raw readings into figures.
@@ -33,17 +33,33 @@ pub struct Player {
     start: Start,
     board: Arc<Board>,
     feeds: BTreeMap<u32, PlayedFeed>,
+    /// When ports are to be judged again.
+    check_at: Monotonic,
 }
 
 impl Player {
     /// A player of a recording that began at `start`.
     #[must_use]
     pub const fn new(rules: PlayRules, start: Start, board: Arc<Board>) -> Self {
-        Self { rules, start, board, feeds: BTreeMap::new() }
+        let check_at = start.at;
+        Self { rules, start, board, feeds: BTreeMap::new(), check_at }
     }
 
-    /// Plays one event. An event of a feed that is not there is passed over.
+    /// Plays one event. An event of a feed that is not there is passed over. Where the board has a policy, ports are
+    /// judged as often as live ones.
     pub fn play(&mut self, event: Event) {
+        let at = event.at();
+        if matches!(event, Event::Devices { .. }) {
+            self.check_at = at;
+        }
+        self.take(event);
+        if at >= self.check_at {
+            self.board.check(at);
+            self.check_at = at.plus(CHECK_PERIOD);
+        }
+    }
+
+    fn take(&mut self, event: Event) {
         match event {
             Event::Devices { devices, .. } => self.board.set_devices(devices),
             Event::FeedBegan { id, feed, driver, .. } => self.begin(id, feed, &driver),

@@ -233,6 +233,16 @@ fn c77_a_fabric_without_ecn_on_purpose_is_well() {
     assert_eq!(case.figures().worst(), Status::Warning);
     case.policy.wanted.ecn = Expected::Any;
     assert_eq!(case.figures().worst(), Status::Ok);
+    // Pause, marks and no CNP: a fault of the loop only where a loop is expected.
+    case.eth0().details.ecn = EcnSettings::default();
+    case.count(Quantity::PfcPauseFrames, RX, priority(3), 900);
+    case.count(Quantity::RdmaEcnMarkedPackets, None, Index::None, 70);
+    case.count(Quantity::RdmaCnpSent, None, Index::None, 0);
+    assert_eq!(case.figures().worst(), Status::Ok);
+    case.policy.wanted.ecn = Expected::Expected;
+    assert_eq!(case.finding(Check::EcnNotificationPoint).unwrap().status, Status::Warning);
+    case.policy.wanted.ecn = Expected::Any;
+    case.eth0().details.ecn.reaction_point = Some(0);
     assert_eq!(case.finding(Check::EcnReactionPoint).unwrap().wanted, "not expected");
 }
 
@@ -241,6 +251,7 @@ fn c35_no_pause_received_is_well_and_e810_has_one_class() {
     let mut case = Case::good();
     case.eth0().driver = "ice".to_owned();
     case.count(Quantity::PfcPauseFrames, TX, priority(3), 0);
+    case.count(Quantity::PfcPauseFrames, RX, priority(3), 0);
     let faults = |case: &Case| {
         let own = case.figures().findings.into_iter().filter(|own| &*own.device == "eth0");
         let bad = own.filter(|own| own.status > Status::Ok).map(|own| own.check);
@@ -255,7 +266,10 @@ fn c35_no_pause_received_is_well_and_e810_has_one_class() {
 fn c61_a_mate_of_a_lossless_class_may_count_with_it() {
     let mut case = Case::good();
     case.count(Quantity::PfcPauseFrames, RX, priority(2), 9);
-    assert_eq!(case.finding(Check::PauseOutsideMask).unwrap().status, Status::Warning);
+    case.count(Quantity::Bytes, TX, priority(2), 7_500_000);
+    let finding = case.finding(Check::PauseOutsideMask).unwrap();
+    assert_eq!(finding.status, Status::Warning);
+    assert!(finding.found.starts_with("priority 2: 9 frames, 7.5 MB moved"), "{}", finding.found);
     case.eth0().link.traffic_class = Some([0, 1, 3, 3, 4, 5, 6, 7]);
     assert_eq!(case.finding(Check::PauseOutsideMask).unwrap().status, Status::Ok);
 }
@@ -304,6 +318,12 @@ fn c74_an_agent_that_takes_pfc_away_and_back_is_counted() {
     let figures = look(&case);
     assert_eq!(change_of(&figures, "pfc"), Some(2), "and comes back as it was");
     assert_eq!(change_of(&figures, "trust"), Some(0));
+    assert_eq!(change_of(&figures, "dcbx"), Some(0));
+    case.dcb().dcbx = Some(DCBX_HOST | DCBX_DEVICE);
+    let figures = look(&case);
+    assert_eq!(change_of(&figures, "dcbx"), Some(1));
+    let owner = figures.findings.iter().find(|own| own.check == Check::Dcbx).unwrap();
+    assert_eq!((owner.status, owner.found.as_str()), (Status::Warning, "host and device"));
     case.eth0().incarnation = 9;
     assert_eq!(change_of(&look(&case), "pfc"), Some(0), "another device under the same name");
 }

@@ -3,11 +3,7 @@
 use super::evidence::{Evidence, NO_DCB, list};
 use super::policy::{DcbxOwner, in_mask};
 use super::verdict::{Status, Verdict};
-use crate::model::{Priority, Trust};
-
-/// `DCB_CAP_DCBX_HOST` and `DCB_CAP_DCBX_LLD_MANAGED` (`include/uapi/linux/dcbnl.h`).
-const DCBX_HOST: u8 = 1;
-const DCBX_DEVICE: u8 = 2;
+use crate::model::{DCBX_DEVICE, DCBX_HOST, Priority, Trust};
 
 /// Scheduling by bandwidth shares (`IEEE_8021QAZ_TSA_ETS`).
 const SCHEDULED_BY_SHARE: u8 = 2;

@@ -13,7 +13,12 @@ pub struct Policy {
     pub profiles: Vec<Profile>,
     /// What is wanted of all other devices.
     pub wanted: Wanted,
+    /// Whether the priority of each DSCP is shown, not only of those that are named here.
+    pub all_dscps: bool,
 }
+
+/// How many DSCPs there are.
+const DSCPS: u8 = 64;
 
 /// What is wanted of some devices.
 #[derive(Clone, Debug)]
@@ -151,9 +156,12 @@ impl Policy {
         profile.map_or((&self.wanted, None), |own| (&own.wanted, Some(&own.name)))
     }
 
-    /// All DSCPs that a policy names, ascending.
+    /// The DSCPs whose priority is shown, ascending: all that the policy names, or all.
     #[must_use]
     pub fn dscps(&self) -> Vec<u8> {
+        if self.all_dscps {
+            return (0..DSCPS).collect();
+        }
         let all = self.profiles.iter().map(|profile| &profile.wanted).chain([&self.wanted]);
         let mut dscps: Vec<u8> = all.flat_map(|own| [own.roce_dscp, own.cnp_dscp]).collect();
         dscps.sort_unstable();
@@ -175,12 +183,14 @@ mod tests {
         };
         let policy = Policy {
             profiles: vec![profile("a", "^eth1$", 10), profile("b", "^eth.$", 20)],
-            wanted: Wanted::DEFAULT,
+            ..Policy::default()
         };
         let of = |device| (policy.of(device).0.roce_dscp, policy.of(device).1);
         assert_eq!(of("eth1"), (10, Some("a")));
         assert_eq!(of("eth2"), (20, Some("b")));
         assert_eq!(of("ens1"), (26, None));
         assert_eq!(policy.dscps(), [10, 20, 26, 48]);
+        let all = Policy { all_dscps: true, ..policy }.dscps();
+        assert_eq!((all.len(), all.first(), all.last()), (64, Some(&0), Some(&63)));
     }
 }

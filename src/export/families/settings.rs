@@ -4,7 +4,9 @@ use super::{Family, Label};
 use crate::export::family::{Kind, Origin};
 use crate::export::gather::Scrape;
 use crate::export::series::{LabelValue, Series, Value};
-use crate::model::{DeviceFacts, Direction, GidType, LinkFacts, Priority, RdmaPort, Trust};
+use crate::model::{
+    DCBX_WORDS, DeviceFacts, Direction, GidType, LinkFacts, Priority, RdmaPort, Trust,
+};
 
 /// DSCPs whose priority is shown where no policy names any: RoCE's usual one and that of CNPs.
 const USUAL_DSCPS: [u8; 2] = [26, 48];
@@ -37,12 +39,24 @@ pub(super) const ROWS: &[Family] = &[
     Family::new(Kind::Gauge, "roce_link_pause_enabled", &[Label::Device, Label::Direction],
         Origin::Scrape(link_pause),
         "1 = 802.3x pause is on as configured: tx = this port may send it, rx = it obeys its peer; it stops all priorities"),
+    Family::new(Kind::Gauge, "roce_priority_buffer_bytes", &[Label::Device, Label::Priority, Label::Buffer],
+        Origin::Scrape(buffers),
+        "Size of the receive buffer that this priority's packets wait in, buffer = its number; priorities of one buffer share it, \
+         so never add them. Absent where the driver does not say"),
+    Family::new(Kind::Gauge, "roce_traffic_class_max_rate_bytes", &[Label::Device, Label::TrafficClass],
+        Origin::Scrape(max_rates),
+        "Most bytes per second that this traffic class may send; absent where it has no limit or the driver does not say"),
+    Family::new(Kind::Info, "roce_dcbx", &[Label::Device, Label::Mode],
+        Origin::Scrape(dcbx),
+        "Who rules DCBX and by which version, in the words of the kernel's bits, such as host,ieee; none where no bit is set, \
+         absent where the driver does not say"),
     Family::new(Kind::Info, "roce_trust", &[Label::Device, Label::Mode],
         Origin::Scrape(trust),
         "What decides a packet's priority: dscp or pcp; absent where the driver does not say"),
     Family::new(Kind::Gauge, "roce_dscp_priority", &[Label::Device, Label::Dscp],
         Origin::Scrape(dscp_priorities),
-        "Priority that this DSCP maps to, for the DSCPs of the policy: usually those of RoCE (26) and CNPs (48); absent where the map has no entry"),
+        "Priority that this DSCP maps to, for the DSCPs of the policy, usually those of RoCE (26) and CNPs (48), or for all \
+         (--policy.all-dscps); absent where the map has no entry"),
     Family::new(Kind::Gauge, "roce_ecn_enabled", &[Label::Device, Label::Priority, Label::Role],
         Origin::Scrape(ecn),
         "1 = ECN is on for this priority: np = answers marks with CNPs (on mlx5 any priority turns on the whole port), rp = slows down on CNPs; only where the driver shows it"),
@@ -111,6 +125,50 @@ fn link_pause(family: &Family, scrape: &Scrape<'_>, series: &mut Vec<Series>) {
                 _ => LabelValue::text(&facts.device),
             }));
         }
+    }
+}
+
+fn buffers(family: &Family, scrape: &Scrape<'_>, series: &mut Vec<Series>) {
+    for facts in netdevs(scrape) {
+        let Some(buffers) = facts.settings.dcb.as_ref().and_then(|dcb| dcb.buffers) else {
+            continue;
+        };
+        for (priority, buffer) in Priority::ALL.into_iter().zip(buffers.buffer) {
+            // A number beyond the buffers that there are names none.
+            let Some(bytes) = buffers.bytes.get(usize::from(buffer)) else { continue };
+            series.push(family.series(Value::Integer((*bytes).into()), |label| match label {
+                Label::Priority => LabelValue::Number(priority.number().into()),
+                Label::Buffer => LabelValue::Number(buffer.into()),
+                _ => LabelValue::text(&facts.device),
+            }));
+        }
+    }
+}
+
+fn max_rates(family: &Family, scrape: &Scrape<'_>, series: &mut Vec<Series>) {
+    for facts in netdevs(scrape) {
+        let Some(rates) = facts.settings.dcb.as_ref().and_then(|dcb| dcb.max_rate) else {
+            continue;
+        };
+        for (class, bits) in (0_u32..).zip(rates).filter(|(_, bits)| *bits > 0) {
+            series.push(family.series(Value::Integer(bits / 8), |label| match label {
+                Label::TrafficClass => LabelValue::Number(class),
+                _ => LabelValue::text(&facts.device),
+            }));
+        }
+    }
+}
+
+fn dcbx(family: &Family, scrape: &Scrape<'_>, series: &mut Vec<Series>) {
+    for facts in netdevs(scrape) {
+        let Some(mode) = facts.settings.dcb.as_ref().and_then(|dcb| dcb.dcbx) else { continue };
+        let set = DCBX_WORDS.into_iter().filter(|(bit, _)| mode & bit != 0);
+        let words: Vec<&str> = set.map(|(_, word)| word).collect();
+        let words = if words.is_empty() { "none".to_owned() } else { words.join(",") };
+        series.push(family.series(Value::Fact, |label| match label {
+            Label::Mode => LabelValue::copied(&words),
+            _ => LabelValue::text(&facts.device),
+        }));
     }
 }
 

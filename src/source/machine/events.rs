@@ -155,7 +155,8 @@ impl Watcher {
         // neither question is left out.
         let found = self.epochs.renamed(link.index, &link.name);
         let sampled = self.epochs.moved(&link.name);
-        found || sampled || self.filter.admits(&link.name, kernel::is_physical(link, &self.sysfs))
+        let known = found || sampled || self.epochs.lies_above(link);
+        known || self.filter.admits(&link.name, kernel::is_physical(link, &self.sysfs))
     }
 
     fn of_ethtool(&self, message: &Message<'_>) -> bool {

@@ -107,6 +107,33 @@ fn links_that_nobody_looks_at_cause_no_work() {
     assert_eq!(value(&epoch), 1);
 }
 
+/// `IFLA_LINK`, `IFLA_LINKINFO`, `IFLA_INFO_KIND`.
+fn above(kind: &str, lower: u32) -> Vec<u8> {
+    let info = RequestBody::default().text(1, kind);
+    let header = [&[0; 4][..], &9_u32.to_ne_bytes(), &[0; 8]].concat();
+    let body = RequestBody::with_header(&header).text(LINK_NAME, "storage");
+    message(link::NEW, &body.number(5, lower).nested(18, &info))
+}
+
+#[test]
+fn what_lies_above_a_device_is_looked_at_too() {
+    let watcher = watcher(&[(3, "rail0")]);
+    assert!(concerns(&watcher, &above("vlan", 3)));
+    for other in [above("vlan", 4), above("macvlan", 3), above("bond", 0)] {
+        assert!(!concerns(&watcher, &other));
+    }
+    let member = DeviceFacts {
+        device: "rail0".into(),
+        incarnation: 3,
+        master: "bond0".to_owned(),
+        ..DeviceFacts::default()
+    };
+    watcher.epochs.keep(&[member]);
+    assert!(concerns(&watcher, &above("bond", 0)));
+    assert!(concerns(&watcher, &above("vlan", 4)), "on the bond, as far as is known");
+    assert!(!concerns(&watcher, &above("veth", 4)));
+}
+
 #[test]
 fn a_device_that_is_renamed_out_of_the_filter_moves_what_was_its_name() {
     let watcher = watcher(&[(3, "rail0"), (4, "rail1")]);

@@ -16,12 +16,14 @@ pub(super) use rdma_ports::netdev_by_files;
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering::AcqRel};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use self::ear::{Attentive, Ear};
 use super::ethtool::{EthtoolStatistics, KernelCalls};
 use super::hollow::{HollowDevices, hollow_devices};
+use super::netlink::link::Link;
 use super::rdma_netlink::RdmaNetlink;
 use super::rdma_sysfs::RdmaSysfs;
 use super::sysfs::SysfsRoot;
@@ -139,6 +141,8 @@ struct Epochs {
     all: Mutex<HashMap<Arc<str>, Arc<AtomicU64>>>,
     /// Names by netdev index, as the last look found them.
     found: Mutex<HashMap<u32, Arc<str>>>,
+    /// Whether one of these belongs to a bond or a bridge.
+    has_member: AtomicBool,
 }
 
 impl Epochs {
@@ -152,6 +156,8 @@ impl Epochs {
         let netdevs = devices.iter().filter(|facts| facts.incarnation != 0);
         let found = netdevs.map(|facts| (facts.incarnation, Arc::clone(&facts.device)));
         *lock(&self.found) = found.collect();
+        let has_member = devices.iter().any(|facts| !facts.master.is_empty());
+        self.has_member.store(has_member, Release);
         lock(&self.all).retain(|_, epoch| Arc::strong_count(epoch) > 1);
     }
 
@@ -169,6 +175,18 @@ impl Epochs {
             self.moved(before);
         }
         before.is_some()
+    }
+
+    /// Whether a link may lie above a device that the last look found: a bond, or a VLAN on one or on the device.
+    fn lies_above(&self, link: &Link) -> bool {
+        let has_member = self.has_member.load(Acquire);
+        match link.kind.as_str() {
+            "bond" => has_member,
+            "vlan" => {
+                has_member || link.lower.is_some_and(|lower| lock(&self.found).contains_key(&lower))
+            }
+            _ => false,
+        }
     }
 
     /// The names of any counters may have changed.

@@ -88,8 +88,10 @@ fn output(command: &mut Command, patience: Duration, most: usize) -> io::Result<
     }
 }
 
-/// The neighbours of a document of the format `json0`, in which everything is a list.
-fn of_json(text: &[u8]) -> Vec<(String, PortName)> {
+/// The neighbours of a document of the format `json0`, in which everything is a list; each with the name of the
+/// interface that hears it.
+#[must_use]
+pub fn of_json(text: &[u8]) -> Vec<(String, PortName)> {
     let document: Value = match serde_json::from_slice(text) {
         Ok(document) => document,
         Err(error) => {

@@ -12,7 +12,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+pub use lldpcli::of_json as neighbours_of_lldpcli;
 pub use neighbours::LldpAgents;
+pub use networkd::of_file as neighbours_of_networkd;
 
 use self::neighbours::Listener;
 use super::{CounterSet, Discovery, Host, OnChange, SourceError, Watch};

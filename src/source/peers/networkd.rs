@@ -29,13 +29,16 @@ pub(super) fn neighbours(run: &Path) -> Vec<(u32, PortName)> {
             tracing::debug!(file = %entry.path().display(), %error, "LLDP neighbours unread");
             continue;
         }
-        found.extend(
-            frames(&bytes)
-                .into_iter()
-                .filter_map(|frame| Some((index, Announcement::of_frame(frame)?.port()?))),
-        );
+        found.extend(of_file(&bytes).into_iter().map(|port| (index, port)));
     }
     found
+}
+
+/// The ports at the other end that a file of systemd-networkd names; frames that are no LLDP name none.
+#[must_use]
+pub fn of_file(bytes: &[u8]) -> Vec<PortName> {
+    let frames = frames(bytes).into_iter();
+    frames.filter_map(|frame| Announcement::of_frame(frame)?.port()).collect()
 }
 
 /// The frames of a file, up to the first that is cut short: the file is written anew while it is read.

@@ -12,8 +12,8 @@ from pathlib import Path
 
 # Of the image only these: all of its modules would be 400 MB.
 MODULES = [
-    "bonding", "crc32_generic", "crc32c_generic", "e1000e", "ib_core", "ib_uverbs", "ip6_udp_tunnel",
-    "rdma_rxe", "tls", "udp_tunnel", "veth",
+    "8021q", "bonding", "crc32_generic", "crc32c_generic", "e1000e", "garp", "ib_core", "ib_uverbs",
+    "ip6_udp_tunnel", "llc", "mrp", "rdma_rxe", "stp", "tls", "udp_tunnel", "veth",
 ]
 # The tool that makes RDMA traffic, and the user's half of rdma_rxe.
 TRAFFIC = ["ibverbs-utils", "ibverbs-providers", "libibverbs1", "libnl-3-200", "libnl-route-3-200"]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The netdev: it is up, it has a carrier, and what it is given to send goes nowhere. */
+/* The netdev: it has a carrier while it is up, and what it is given to send goes nowhere. */
 
 #include <linux/etherdevice.h>
 
@@ -7,6 +7,7 @@
 
 static int fabric_open(struct net_device *netdev)
 {
+	netif_carrier_on(netdev);
 	netif_start_queue(netdev);
 	return 0;
 }
@@ -14,6 +15,7 @@ static int fabric_open(struct net_device *netdev)
 static int fabric_stop(struct net_device *netdev)
 {
 	netif_stop_queue(netdev);
+	netif_carrier_off(netdev);
 	return 0;
 }
 
