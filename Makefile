@@ -9,13 +9,9 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 CHECK_TIERS := fmt clippy unit
-<<<<<<< HEAD
 TEST_TIERS := unit clippy fmt size standalone msrv doc soak integration manifests vm deny
-.PHONY: help setup setup-tests setup-vm setup-manifests setup-deny check test fuzz properties long scale deploy setup-packages release reproducible packages readme soak-built integration-built bench bench-check $(sort $(CHECK_TIERS) $(TEST_TIERS))
-=======
-TEST_TIERS := unit clippy fmt size standalone msrv doc integration vm deny
-.PHONY: help setup setup-tests setup-vm setup-deny check test fuzz properties long scale scrapes deploy setup-packages release packages $(sort $(CHECK_TIERS) $(TEST_TIERS))
->>>>>>> front
+# No target is a file.
+.PHONY: $(shell sed -nE 's/^([a-z-]+):([^=].*)?$$/\1/p' $(MAKEFILE_LIST))
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 LOGS := $(TARGET)/tiers
@@ -138,6 +134,13 @@ properties: ## every property over PROPTEST_CASES (5000) cases that no run saw b
 
 long: ## the engine over 24 hours of samples at 100 ms and one at 1 ms of each course; some minutes
 	@$(TIER) long -- env ROCE_LONG=1 cargo test --locked --test truth long:: -- --show-output
+
+day: ## whole days of simulated traffic before the alert rules: healthy, and with an event of each kind; some minutes
+	@cargo test --locked --profile day --test day -- --include-ignored --nocapture --test-threads 2
+
+alerts: ## demo, Prometheus, Alertmanager and a receiver: which scenario is told as what; minutes on an idle machine
+	@cargo test --locked --test alerts lead_to_their -- --ignored --nocapture
+	@cargo test --locked --test alerts leads_to_its -- --ignored --nocapture
 
 scale: ## how long the queries of the fleet dashboard take over 50, 100 and 250 hosts; minutes, a gigabyte
 	@cargo test --locked --test dashboards scale -- --ignored --nocapture

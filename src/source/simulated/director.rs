@@ -3,6 +3,8 @@
 //! All chance comes from one seeded generator that is asked at fixed times of the fabric, so a seed gives
 //! the same course whoever reads the counters and when.
 
+use std::time::Duration;
+
 use super::network::lane_of;
 use super::scenario::{Change, Class, Micros, Scenario};
 use crate::model::{Priority, saturating_nanos};
@@ -45,6 +47,16 @@ impl Timeline {
     /// One scenario for ever.
     pub(super) fn of_one(scenario: &'static Scenario, start: u64) -> Self {
         Self::new(vec![Scene { scenario, lasts: None }], start)
+    }
+
+    /// These scenarios one after the other, then the first again; what lasts no time is left out.
+    pub(super) fn of_course(course: &[(&'static Scenario, Duration)], start: u64) -> Self {
+        let scene = |(scenario, lasts): &(&'static Scenario, Duration)| Scene {
+            scenario,
+            lasts: Some(saturating_nanos(*lasts)),
+        };
+        let lasting = course.iter().filter(|(_, lasts)| !lasts.is_zero());
+        Self::new(lasting.map(scene).collect(), start)
     }
 
     /// All that can be shown in turn, with rests in between, for ever.
@@ -229,6 +241,24 @@ mod tests {
     fn an_episode_comes_again_each_pass() {
         let mut timeline = Timeline::of_one(Scenario::by_name("nic-storm").unwrap(), 0);
         assert_eq!(play(&mut timeline, 119), (2, 6));
+    }
+
+    #[test]
+    fn a_course_shows_its_scenarios_each_for_its_time_and_begins_anew() {
+        let scenario = |name| Scenario::by_name(name).unwrap();
+        let course = [("calm", 20), ("reset", 0), ("incast", 10), ("calm", 30)];
+        let course = course.map(|(name, lasts)| (scenario(name), Duration::from_secs(lasts)));
+        let mut timeline = Timeline::of_course(&course, 0);
+        let mut seen = Vec::new();
+        for second in [0, 19, 21, 29, 31, 59, 61, 81, 91] {
+            play(&mut timeline, second);
+            seen.push(timeline.scenario().unwrap().name);
+        }
+        let expected =
+            ["calm", "calm", "incast", "incast", "calm", "calm", "calm", "incast", "calm"];
+        assert_eq!(seen, expected);
+        let nothing = Timeline::of_course(&course[1..2], 0);
+        assert!(nothing.scenario().is_none() && nothing.next_at() == u64::MAX);
     }
 
     #[test]

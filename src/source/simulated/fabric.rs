@@ -40,12 +40,8 @@ pub struct Fabric {
 }
 
 impl Fabric {
-    pub(super) fn new(
-        scenario: Option<&'static Scenario>,
-        seed: u64,
-        hosts: usize,
-        start: Monotonic,
-    ) -> Self {
+    /// A fabric whose scripts are those of `timeline`, which starts at the same time.
+    pub(super) fn new(timeline: Timeline, seed: u64, hosts: usize, start: Monotonic) -> Self {
         let members = members(hosts);
         let specs: Vec<_> = members.iter().map(Member::port_spec).collect();
         let now = start.as_nanos();
@@ -56,8 +52,7 @@ impl Fabric {
             refreshes: members.iter().map(|member| next_refresh(member, now)).collect(),
             views: Vec::with_capacity(members.len()),
             network,
-            timeline: scenario
-                .map_or_else(|| Timeline::walk(now), |one| Timeline::of_one(one, now)),
+            timeline,
             disturbances: Vec::new(),
             lossless: LOSSLESS,
             rng: fastrand::Rng::with_seed(seed),

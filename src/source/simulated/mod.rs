@@ -39,6 +39,8 @@ pub use truth::{
     ROCE_PACKET_BYTES, RdmaTruth, packet_bytes,
 };
 
+use director::Timeline;
+
 use crate::model::Monotonic;
 
 /// Tells the time that the fabric lives in. Called under the fabric's lock.
@@ -96,15 +98,42 @@ impl Simulation {
             .scenario
             .map(|name| Scenario::by_name(name).ok_or_else(|| unknown(name)))
             .transpose()?;
-        if !(1..=MOST_HOSTS).contains(&options.hosts) {
-            return Err(SimulationError::HostCount(options.hosts));
+        let now = clock().as_nanos();
+        let timeline =
+            scenario.map_or_else(|| Timeline::walk(now), |one| Timeline::of_one(one, now));
+        Self::with_timeline(timeline, options.seed, options.hosts, clock)
+    }
+
+    /// A fabric in which these scenarios follow each other, each for its time, and begin anew after the last. It begins
+    /// at the same instant as by [`Simulation::new`]; an empty course is a healthy fabric for ever.
+    ///
+    /// # Errors
+    /// For a number of hosts out of range.
+    pub fn of_course(
+        course: &[(&'static Scenario, Duration)],
+        seed: u64,
+        hosts: usize,
+        clock: Clock,
+    ) -> Result<Self, SimulationError> {
+        let timeline = Timeline::of_course(course, clock().as_nanos());
+        Self::with_timeline(timeline, seed, hosts, clock)
+    }
+
+    fn with_timeline(
+        timeline: Timeline,
+        seed: u64,
+        hosts: usize,
+        clock: Clock,
+    ) -> Result<Self, SimulationError> {
+        if !(1..=MOST_HOSTS).contains(&hosts) {
+            return Err(SimulationError::HostCount(hosts));
         }
-        let fabric = Fabric::new(scenario, options.seed, options.hosts, clock());
+        let fabric = Fabric::new(timeline, seed, hosts, clock());
         Ok(Self {
             fabric: Arc::new(Mutex::new(fabric)),
             clock,
             sleep: Arc::new(std::thread::sleep),
-            hosts: options.hosts,
+            hosts,
         })
     }
 
