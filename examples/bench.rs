@@ -20,19 +20,25 @@
     reason = "measures: the shared modules serve several crates, and a panic is a failed run"
 )]
 
-#[path = "../../tests/web/client.rs"]
+#[path = "../tests/web/client.rs"]
 mod client;
-#[path = "../../benches/read/cost.rs"]
+#[path = "../benches/read/cost.rs"]
 mod cost;
+#[path = "bench/lateness.rs"]
 mod lateness;
-#[path = "../../tests/network_namespace/mod.rs"]
+#[path = "../tests/network_namespace/mod.rs"]
 mod network_namespace;
-#[path = "../../tests/paused_nic/mod.rs"]
+#[path = "../tests/paused_nic/mod.rs"]
 mod paused_nic;
+#[path = "bench/program.rs"]
 mod program;
+#[path = "bench/report.rs"]
 mod report;
+#[path = "bench/sample.rs"]
 mod sample;
+#[path = "bench/scrape.rs"]
 mod scrape;
+#[path = "bench/storms.rs"]
 mod storms;
 
 use std::process::ExitCode;
