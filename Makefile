@@ -150,3 +150,12 @@ scrapes: ## how long scrapes take, 100 a second for 30 s, while 8 NICs are read 
 
 fuzz: ## each parser of foreign bytes for FUZZ_SECONDS (60); needs a nightly compiler and cargo-fuzz
 	@$(TIER) fuzz --needs cargo-fuzz -- tools/fuzz $(or $(FUZZ_SECONDS),60)
+
+# Not by the tests: figures are those of a quiet machine. BENCH names sections: sample scrape storms program deadlines.
+bench: ## what the program costs beside its peers, as a table and as JSON in target/bench.json; minutes, as root
+	@cargo build --locked --release --bin roce_exporter --example bench
+	@$(TARGET)/release/examples/bench --json=$(TARGET)/bench.json $(BENCH)
+
+bench-check: ## the same, and fails where a target is missed
+	@cargo build --locked --release --bin roce_exporter --example bench
+	@$(TIER) bench-check -- $(TARGET)/release/examples/bench --check --json=$(TARGET)/bench.json $(BENCH)

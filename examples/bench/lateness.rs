@@ -1,26 +1,18 @@
-//! How late the sampler's threads wake, and what they cost: 8 NICs, each read every millisecond.
+//! How late the sampler's threads wake, and what they cost: 8 NICs at a given interval, on an idle machine and beside as
+//! many busy processes as there are processors, with and without a real-time priority.
 //!
-//! `cargo run --release --example deadlines [SECONDS]`. The NICs are made up, so that everything but the kernel's
-//! timer and scheduler is this program's own. What those cost is measured too: threads that wake and do nothing.
-
-#![allow(
-    dead_code,
-    unreachable_pub,
-    clippy::unwrap_used,
-    reason = "an example to measure with: the shared module serves several crates, a panic ends the run"
-)]
-
-#[path = "../tests/paused_nic/mod.rs"]
-mod paused_nic;
+//! The NICs are made up, so that everything but the kernel's timer and scheduler is this program's own. What those
+//! cost is measured too: threads that wake and do nothing. Each run is a process of its own, so that `chrt` can give it
+//! a priority, as a service manager would.
 
 use std::num::NonZeroU64;
 use std::path::Path;
+use std::process::{Child, Command};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::sleep;
 use std::time::Duration;
 
-use paused_nic::{PausedNic, facts, feed};
 use roce_exporter::catalogue::{Catalogue, RawSelection};
 use roce_exporter::engine::StormSettings;
 use roce_exporter::export::ProcessFigures;
@@ -29,10 +21,13 @@ use roce_exporter::sampler::{Board, Sampler, SamplerOptions};
 use roce_exporter::source::{CounterSet, Discovery, FoundFeed, Host, SourceError, monotonic_now};
 use rustix::thread::{ClockId, clock_nanosleep_absolute, set_current_timer_slack};
 
+use crate::network_namespace::tell_skipped;
+use crate::paused_nic::{PausedNic, facts, feed};
+use crate::report::{Report, Target};
+
 const NICS: usize = 8;
-const INTERVAL: Duration = Duration::from_millis(1);
-/// Steps of the interval in which the grid is looked for.
-const STEPS: usize = 100;
+/// The grid is looked for in steps of this many nanoseconds.
+const STEP: u64 = 10_000;
 
 /// When each NIC was read, in nanoseconds of the monotonic clock.
 type Times = Arc<Vec<Mutex<Vec<u64>>>>;
@@ -81,21 +76,21 @@ impl CounterSet for Noted {
 
 /// How late each read was, in microseconds, on the grid that the reads themselves show: no read is early, so
 /// their number rises steeply where the grid is.
-fn lateness(times: &[u64]) -> Vec<f64> {
-    let interval = u64::try_from(INTERVAL.as_nanos()).unwrap();
-    let mut places = vec![0_i64; STEPS];
-    let step = interval / u64::try_from(STEPS).unwrap();
+fn lateness(times: &[u64], interval: Duration) -> Vec<f64> {
+    let interval = u64::try_from(interval.as_nanos()).unwrap();
+    let steps = usize::try_from(interval / STEP).unwrap();
+    let mut places = vec![0_i64; steps];
     for time in times {
-        let place = usize::try_from(time % interval / step).unwrap();
-        if let Some(count) = places.get_mut(place.min(STEPS - 1)) {
+        let place = usize::try_from(time % interval / STEP).unwrap();
+        if let Some(count) = places.get_mut(place) {
             *count += 1;
         }
     }
-    let before = places.iter().cycle().skip(STEPS - 1);
+    let before = places.iter().cycle().skip(steps - 1);
     let rises = places.iter().zip(before).map(|(here, before)| here - before).zip(0_u64..);
     // Two steps before, or the few reads that were more punctual still would count as late by an interval. What
     // comes out is up to these two steps too much.
-    let grid = rises.max().map_or(0, |(_, place)| (place * step + interval - 2 * step) % interval);
+    let grid = rises.max().map_or(0, |(_, place)| (place * STEP + interval - 2 * STEP) % interval);
     let late = |time: &u64| Duration::from_nanos((time + interval - grid) % interval);
     times.iter().map(|time| late(time).as_secs_f64() * 1e6).collect()
 }
@@ -113,7 +108,7 @@ struct Run {
 }
 
 /// Watches for `seconds` threads that are running already.
-fn watch(times: &Times, seconds: u32) -> Run {
+fn watch(times: &Times, interval: Duration, seconds: u32) -> Run {
     // What a start costs is not what is measured.
     sleep(Duration::from_secs(1));
     times.iter().for_each(|times| times.lock().unwrap().clear());
@@ -121,7 +116,7 @@ fn watch(times: &Times, seconds: u32) -> Run {
     sleep(Duration::from_secs(seconds.into()));
     let noted: Vec<Vec<u64>> = times.iter().map(|times| times.lock().unwrap().clone()).collect();
     let elapsed = monotonic_now().since(started).as_secs_f64();
-    let mut late: Vec<f64> = noted.iter().flat_map(|times| lateness(times)).collect();
+    let mut late: Vec<f64> = noted.iter().flat_map(|times| lateness(times, interval)).collect();
     late.sort_unstable_by(f64::total_cmp);
     Run { late, load: (cpu_seconds() - before) / elapsed }
 }
@@ -130,21 +125,11 @@ fn cpu_seconds() -> f64 {
     ProcessFigures::read(Path::new("/proc")).cpu_seconds.unwrap_or(f64::NAN)
 }
 
-fn tell(what: &str, run: &Run) {
-    let [half, most, nearly_all] = [500, 900, 990].map(|share| quantile(&run.late, share));
-    println!(
-        "{what}: {} wake-ups, late by p50 {half:.0} µs, p90 {most:.0} µs, p99 {nearly_all:.0} µs; \
-         {:.1} % of a core",
-        run.late.len(),
-        run.load * 100.0
-    );
-}
-
 /// The sampler, and how many deadlines it missed.
-fn watch_sampler(seconds: u32) -> (Run, u64) {
+fn watch_sampler(interval: Duration, seconds: u32) -> (Run, u64) {
     let times = room_for(seconds);
     let options = SamplerOptions {
-        interval: INTERVAL,
+        interval,
         rtnl_budget: 1.0,
         storm: StormSettings::default(),
         raw: RawSelection::default(),
@@ -155,21 +140,21 @@ fn watch_sampler(seconds: u32) -> (Run, u64) {
     let host = Arc::new(MadeUpHost { times: Arc::clone(&times) });
     let catalogue = Arc::new(Catalogue::embedded().unwrap());
     let sampler = Sampler::start(host, catalogue, options, Arc::clone(&board)).unwrap();
-    let run = watch(&times, seconds);
+    let run = watch(&times, interval, seconds);
     let snapshot = board.snapshot(monotonic_now());
     sampler.stop();
     (run, snapshot.feeds.iter().map(|own| own.sampling.missed).sum())
 }
 
 /// As many threads on the same deadlines, which only note that they woke.
-fn watch_idle_threads(seconds: u32) -> Run {
+fn watch_idle_threads(interval: Duration, seconds: u32) -> Run {
     let times = room_for(seconds);
     let stop = AtomicBool::new(false);
     let wake_and_note = |number: usize| {
         set_current_timer_slack(NonZeroU64::MIN.into()).unwrap();
-        let mut deadline = monotonic_now().plus(INTERVAL * u32::try_from(number).unwrap() / 8);
+        let mut deadline = monotonic_now().plus(interval * u32::try_from(number).unwrap() / 8);
         while !stop.load(Ordering::Relaxed) {
-            deadline = deadline.plus(INTERVAL);
+            deadline = deadline.plus(interval);
             let until = Duration::from_nanos(deadline.as_nanos());
             // Interrupted or not, it is awake.
             let _ = clock_nanosleep_absolute(ClockId::Monotonic, &until.try_into().unwrap());
@@ -182,7 +167,7 @@ fn watch_idle_threads(seconds: u32) -> Run {
         for number in 0..NICS {
             scope.spawn(move || wake_and_note(number));
         }
-        let run = watch(&times, seconds);
+        let run = watch(&times, interval, seconds);
         stop.store(true, Ordering::Relaxed);
         run
     })
@@ -193,11 +178,97 @@ fn room_for(seconds: u32) -> Times {
     Arc::new((0..NICS).map(|_| Mutex::new(Vec::with_capacity(room))).collect())
 }
 
-fn main() {
-    let seconds = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(10);
-    println!("{NICS} threads every {INTERVAL:?} for {seconds} s");
-    tell("threads that do nothing", &watch_idle_threads(seconds));
-    let (run, missed) = watch_sampler(seconds);
-    tell("the sampler", &run);
-    println!("deadlines missed by the sampler: {missed}");
+/// One run, in a process of its own: what it prints is for [`measure`].
+pub fn run_one(who: &str, millis: u64, seconds: u32) {
+    let interval = Duration::from_millis(millis);
+    let (run, missed) = match who {
+        "threads" => (watch_idle_threads(interval, seconds), 0),
+        _ => watch_sampler(interval, seconds),
+    };
+    let [half, nearly_all, all_but_few] = [500, 990, 999].map(|share| quantile(&run.late, share));
+    let deadlines = run.late.len() as u64 + missed;
+    let missed = missed as f64 / deadlines.max(1) as f64;
+    println!("{half} {nearly_all} {all_but_few} {} {missed}", run.load * 100.0);
+}
+
+/// Keeps a processor busy until it is killed.
+pub fn spin() {
+    loop {
+        std::hint::spin_loop();
+    }
+}
+
+/// Processes that are busy until this is dropped.
+struct Busy(Vec<Child>);
+
+impl Busy {
+    fn on_all_processors() -> Self {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let spin = |_| Command::new(std::env::current_exe().unwrap()).arg("spin").spawn().unwrap();
+        Self((0..processors).map(spin).collect())
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            // It cannot have ended by itself.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+pub fn measure(report: &mut Report, seconds: u64) {
+    for busy in [false, true] {
+        report.section(if busy {
+            "Lateness, every processor busy: 8 NICs of 300 statistics"
+        } else {
+            "Lateness: 8 NICs of 300 statistics"
+        });
+        let _load = busy.then(Busy::on_all_processors);
+        one(report, ("threads", 1), false, (busy, seconds));
+        for millis in [1, 10, 100] {
+            for real_time in [false, true] {
+                one(report, ("sampler", millis), real_time, (busy, seconds));
+            }
+        }
+    }
+}
+
+fn one(
+    report: &mut Report,
+    (who, millis): (&str, u64),
+    real_time: bool,
+    (busy, seconds): (bool, u64),
+) {
+    let own = std::env::current_exe().unwrap();
+    let mut command = if real_time { Command::new("chrt") } else { Command::new(&own) };
+    if real_time {
+        command.args(["--fifo", "10"]).arg(&own);
+    }
+    let output =
+        command.args(["lateness", who, &millis.to_string(), &seconds.to_string()]).output();
+    let output = match output {
+        Ok(output) if output.status.success() => output,
+        Ok(output) => {
+            let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
+            return tell_skipped("lateness", complaint.trim());
+        }
+        Err(error) => return tell_skipped("lateness", &format!("needs chrt: {error}")),
+    };
+    let text = String::from_utf8(output.stdout).unwrap();
+    let figures: Vec<f64> = text.split_whitespace().map(|word| word.parse().unwrap()).collect();
+    let [half, nearly_all, all_but_few, load, missed] = figures[..] else { panic!("{text}") };
+    let priority = if real_time { ", real-time priority" } else { "" };
+    let what = |part: &str| format!("{who} at {millis} ms{priority}: {part}");
+    report.add(what("late by, p50"), half, "µs");
+    if (who, millis, real_time, busy) == ("sampler", 1, false, false) {
+        report.hold(what("late by, p99"), nearly_all, "µs", Target::Most(150.0));
+    } else {
+        report.add(what("late by, p99"), nearly_all, "µs");
+    }
+    report.add(what("late by, p99.9"), all_but_few, "µs");
+    report.add(what("of a core"), load, "%");
+    report.add(what("deadlines missed"), missed * 100.0, "%");
 }
