@@ -162,7 +162,7 @@ fn users_hold_on_every_path_and_wrong_passwords_cost_little() {
         let (since, before) = (Instant::now(), served.cpu_seconds());
         while since.elapsed() < Duration::from_secs(4) || said.load(Ordering::Relaxed) == 0 {
             assert_eq!(client::request(served.address, "GET", "/metrics", &good).status, 200);
-            assert!(since.elapsed() < Duration::from_secs(60), "no guess was answered");
+            assert!(since.elapsed() < Duration::from_mins(1), "no guess was answered");
             std::thread::sleep(Duration::from_millis(50));
         }
         (served.cpu_seconds() - before) / since.elapsed().as_secs_f64()

