@@ -11,7 +11,7 @@ use roce_exporter::source::monotonic_now;
 use roce_exporter::source::simulated::{Simulation, SimulationOptions};
 
 /// Scenarios begin after 2 s, and the machine may be slow.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(90);
 const INTERVAL: Duration = Duration::from_millis(20);
 
 /// Samples the first host of a scenario until `seen` holds of its findings, and returns them.
