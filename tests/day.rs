@@ -126,7 +126,11 @@ const EVENTS: &[Event] = &[
             "RocePauseReceivedHigh/w",
         ],
     ),
-    event("straggler", LONG, &["RocePauseSentHigh/w", "RoceStragglerRail/w"]),
+    event(
+        "straggler",
+        LONG,
+        &["RocePauseSentHigh/w", "RocePauseReceivedHigh/w", "RoceStragglerRail/w"],
+    ),
     event(
         "deadlock",
         PASS,
@@ -134,10 +138,15 @@ const EVENTS: &[Event] = &[
     ),
     event("reset", Duration::from_secs(30), &[]),
     event("unplug", PASS, &[]),
-    event("rename", PASS, &[]),
     event("slow-read", Duration::from_secs(30), &[]),
     event("stale", PASS, &[]),
-    event("pfc-moved", PASS, &[]),
+    event(
+        "pfc-moved",
+        PASS,
+        &["RoceCheckFailed/w", "RocePauseSentHigh/w", "RocePauseReceivedHigh/w"],
+    ),
+    // The last, since a name that is gone is told of for half an hour.
+    event("rename", PASS, &["RoceDeviceGone/w"]),
 ];
 
 /// Healthy time before each event, and at the end: averages and what is kept have forgotten the event before. A NIC's own
