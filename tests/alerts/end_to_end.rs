@@ -17,7 +17,7 @@ use crate::shortened;
 
 const HOSTS: usize = 4;
 /// Within this time every scenario has been told of.
-const TO_TELL: Duration = Duration::from_secs(120);
+const TO_TELL: Duration = Duration::from_mins(2);
 /// Within this time a healthy fabric is quiet again.
 const TO_RESOLVE: Duration = Duration::from_secs(150);
 const POLL: Duration = Duration::from_millis(500);
