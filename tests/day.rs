@@ -29,8 +29,8 @@ use std::time::{Duration, Instant};
 use played::Played;
 use series::{Question, Series};
 
-const HOUR: Duration = Duration::from_secs(3600);
-const MINUTE: Duration = Duration::from_secs(60);
+const HOUR: Duration = Duration::from_hours(1);
+const MINUTE: Duration = Duration::from_mins(1);
 
 /// Whether promtool is missing; says so then.
 fn lacks_promtool(test: &str) -> bool {
@@ -109,7 +109,7 @@ const fn event(scenario: &'static str, lasts: Duration, alerts: &'static [&'stat
     Event { scenario, lasts, alerts }
 }
 
-const LONG: Duration = Duration::from_secs(17 * 60);
+const LONG: Duration = Duration::from_mins(17);
 const PASS: Duration = Duration::from_secs(40);
 
 const EVENTS: &[Event] = &[
@@ -126,7 +126,11 @@ const EVENTS: &[Event] = &[
             "RocePauseReceivedHigh/w",
         ],
     ),
-    event("straggler", LONG, &["RocePauseSentHigh/w", "RoceStragglerRail/w"]),
+    event(
+        "straggler",
+        LONG,
+        &["RocePauseSentHigh/w", "RocePauseReceivedHigh/w", "RoceStragglerRail/w"],
+    ),
     event(
         "deadlock",
         PASS,
@@ -134,15 +138,20 @@ const EVENTS: &[Event] = &[
     ),
     event("reset", Duration::from_secs(30), &[]),
     event("unplug", PASS, &[]),
-    event("rename", PASS, &[]),
     event("slow-read", Duration::from_secs(30), &[]),
     event("stale", PASS, &[]),
-    event("pfc-moved", PASS, &[]),
+    event(
+        "pfc-moved",
+        PASS,
+        &["RoceCheckFailed/w", "RocePauseSentHigh/w", "RocePauseReceivedHigh/w"],
+    ),
+    // The last, since a name that is gone is told of for half an hour.
+    event("rename", PASS, &["RoceDeviceGone/w"]),
 ];
 
 /// Healthy time before each event, and at the end: averages and what is kept have forgotten the event before. A NIC's own
 /// stall detector counts for ten minutes.
-const REST: Duration = Duration::from_secs(12 * 60);
+const REST: Duration = Duration::from_mins(12);
 
 /// Plays events with rests between and holds each to its alerts, each of which fires once in one go.
 fn each_is_found_once(events: &[Event], rest: Duration) {
@@ -154,7 +163,7 @@ fn each_is_found_once(events: &[Event], rest: Duration) {
         let span = rest + event.lasts;
         at += span;
         // From the event's beginning to the next one's.
-        let asked = (at + rest - Duration::from_secs(15)).as_secs() / 15 * 15;
+        let asked = (at + rest).as_secs().saturating_sub(15) / 15 * 15;
         let fired = format!(
             r#"max_over_time(ALERTS{{alertstate="firing",severity!="info"}}[{}s])"#,
             span.as_secs()
