@@ -20,7 +20,7 @@ const THEIRS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALH
 const DEVICES: &str = "veth[0-9]+";
 const SCRAPES: u32 = 50;
 const STARTS: usize = 11;
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A program in the namespace; killed by its id.
 struct Running(Child);
@@ -146,7 +146,12 @@ fn sampling(
             let resident = running.status("VmRSS:") / 1_024.0;
             match devices {
                 8 => {
-                    report.hold(what("resident"), resident, "MiB", Target::Most(15e6 / 1_048_576.0))
+                    report.hold(
+                        what("resident"),
+                        resident,
+                        "MiB",
+                        Target::Most(15e6 / 1_048_576.0),
+                    );
                 }
                 _ => report.add(what("resident"), resident, "MiB"),
             }
@@ -210,7 +215,7 @@ fn scrapes(report: &mut Report, (namespace, devices): (&Namespace, u32), flags: 
             |text: &str| format!("{devices} devices, {told}, {} bytes: {text}", reply.body.len());
         match (devices, told) {
             (8, "plain") => {
-                report.hold(what("processor time"), spent * 1e3, "ms", Target::Most(1.0))
+                report.hold(what("processor time"), spent * 1e3, "ms", Target::Most(1.0));
             }
             _ => report.add(what("processor time"), spent * 1e3, "ms"),
         }

@@ -40,13 +40,13 @@ fn one(report: &mut Report, nics: usize, pausing: bool, told: &str) {
         let (wall, before) = (Instant::now(), processor_time());
         let mut text = String::new();
         encode(&board.snapshot(now), &build, None, Format::OpenMetrics100, &mut text).unwrap();
-        plain.push((processor_time() - before).as_secs_f64() * 1e3);
+        plain.push(processor_time().saturating_sub(before).as_secs_f64() * 1e3);
         walls.push(wall.elapsed().as_secs_f64() * 1e3);
         let before = processor_time();
         let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
         gzip.write_all(text.as_bytes()).unwrap();
         gzip.finish().unwrap();
-        packed.push((processor_time() - before).as_secs_f64() * 1e3);
+        packed.push(processor_time().saturating_sub(before).as_secs_f64() * 1e3);
         series = text.lines().filter(|line| !line.starts_with('#')).count();
     }
     let what = |part: &str| format!("{nics} NICs, {told}, {series} series: {part}");

@@ -147,7 +147,7 @@ pub fn measure(report: &mut Report) {
         report.add(what("mean length shown less the true one"), mean * 1e3 - millis as f64, "ms");
         match millis {
             250.. => {
-                report.hold(what("found as storms"), share(seen.storms), "", Target::Least(1.0))
+                report.hold(what("found as storms"), share(seen.storms), "", Target::Least(1.0));
             }
             _ => report.add(what("found as storms"), share(seen.storms), ""),
         }

@@ -64,7 +64,7 @@ impl Memory {
     pub fn ask(&mut self, reloads: &Reloads, ask: impl Fn() -> String) {
         let begun = reloads.count();
         let text = ask();
-        let quiet = begun % 2 == 0 && reloads.count() == begun && self.reloads == begun;
+        let quiet = begun.is_multiple_of(2) && reloads.count() == begun && self.reloads == begun;
         self.reloads = begun;
         let counts = ["_total", "_bucket", "_count", "_sum"];
         let samples = parsed(&text).into_iter();

@@ -13,7 +13,7 @@ pub const OFFSETS: [i64; 4] = [0, 3_600, -86_400, 31_536_000];
 /// How often it jumps.
 const STEP_EVERY: Duration = Duration::from_secs(5);
 /// How far a time that was told may be from the true one.
-pub const NEAR: u64 = 5;
+pub const NEAR: i64 = 5;
 
 /// The library; says so where there is none.
 pub fn library() -> Option<PathBuf> {
@@ -68,7 +68,7 @@ fn set(file: &Path, offset: i64) {
 }
 
 fn is_off_by(told: i64, offset: i64) -> bool {
-    (told - unix_now() - offset).unsigned_abs() <= NEAR
+    (told - unix_now() - offset).abs() <= NEAR
 }
 
 pub fn unix_now() -> i64 {

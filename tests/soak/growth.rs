@@ -46,8 +46,8 @@ impl Growth {
             let blocks = self.blocks(figure);
             let (early, late) = (&blocks[WARM_UP..WARM_UP + 4], &blocks[BLOCKS - 4..]);
             let most = |part: &[f64]| part.iter().copied().fold(0.0, f64::max);
-            let least = |part: &[f64]| part.iter().copied().fold(f64::MAX, f64::min);
-            assert!(least(late) <= most(early), "{whose}: {what} grew: {blocks:?}");
+            let lowest = |part: &[f64]| part.iter().copied().fold(f64::MAX, f64::min);
+            assert!(lowest(late) <= most(early), "{whose}: {what} grew: {blocks:?}");
         }
         let load = (last.processor - first.processor) / seconds;
         println!(

@@ -74,7 +74,11 @@ fn main() {
             running.push(scope.spawn(move || veth::run(until)));
         }
         assert!(!running.is_empty(), "no such scene");
-        let failed = running.into_iter().map(|one| one.join()).filter(Result::is_err).count();
+        let failed = running
+            .into_iter()
+            .map(std::thread::ScopedJoinHandle::join)
+            .filter(Result::is_err)
+            .count();
         assert_eq!(failed, 0, "scenes failed");
     });
 }

@@ -198,9 +198,8 @@ impl Scene {
             }
             "roce_pfc_storm_last_start_timestamp_seconds" if value > 0.0 => {
                 let off = value as i64 - clock::unix_now();
-                let ran = to / SECOND + clock::NEAR;
-                let near =
-                    |offset: &i64| (-(ran as i64)..=clock::NEAR as i64).contains(&(off - offset));
+                let ran = i64::try_from(to / SECOND).unwrap() + clock::NEAR;
+                let near = |offset: &i64| (-ran..=clock::NEAR).contains(&(off - offset));
                 let steps = if self.clock_steps { &clock::OFFSETS[..] } else { &[0] };
                 assert!(steps.iter().any(near), "{}, {off} s from now", told());
             }
