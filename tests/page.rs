@@ -32,7 +32,7 @@ use exposition::strict_parser;
 use roce_exporter::export::Format;
 use serde_json::Value;
 use servers::Exporter;
-use still::still;
+use still::{still, still_after};
 use web::{Server, client, state};
 
 /// One browser at a time: a page that opens slowly misses the first storm, and the next is 40 s away.
@@ -130,6 +130,12 @@ fn the_page_shows_the_figures_of_the_metrics() {
     for part in ["eth0 priority 5 (rx): the peer holds this port", "blue/eth1", "ethtool"] {
         assert!(text.contains(part), "{part}: {text}");
     }
+    server.stop();
+    // One judged sample has no length on a chart.
+    let server = Server::start(still_after(2));
+    let open = [&once[..], &["--open"]].concat();
+    let all = reports(&tools, server.address, "young", &open);
+    assert!(all[0]["charts"].as_u64().unwrap() > 2 * 8 * 2, "{}", all[0]["charts"]);
     server.stop();
     // Counters of RDMA, and a device that was never read.
     let server = Server::start(state());

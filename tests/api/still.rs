@@ -22,6 +22,11 @@ pub const BEGAN_UNIX: f64 = 1.7e9;
 
 /// Its state: eth0 is in a storm on all its priorities, the other's name has a slash and it pauses half of the time.
 pub fn still() -> ServerState {
+    still_after(SAMPLES)
+}
+
+/// The same after so many samples.
+pub fn still_after(samples: u32) -> ServerState {
     let board = Arc::new(Board::keeping(INTERVAL));
     let catalogue = Arc::new(Catalogue::embedded().unwrap());
     let mut last = Monotonic::ZERO;
@@ -35,7 +40,7 @@ pub fn still() -> ServerState {
         let mut source = PausedNic::full(300).planned(&catalogue);
         let mut sample = Sample::empty(Arc::new(Plan::default()));
         let (mut engine, mut tally) = (FeedEngine::new(StormSettings::default()), Tally::default());
-        for tick in 0..SAMPLES {
+        for tick in 0..samples {
             last = Monotonic::from_nanos(BEGAN).plus(interval * tick);
             source.read(&|| last, &mut sample).unwrap();
             let unix_seconds = BEGAN_UNIX + (interval * tick).as_secs_f64();

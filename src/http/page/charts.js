@@ -32,7 +32,9 @@ function runs(points, gap) {
 
 // Draws `points` into an SVG that is there, from time `from` to time `to`. `marks` are times to be marked.
 export function draw(svg, points, { from, to, gap, label, marks = [] }) {
-  const x = (time) => (((time - from) / (to - from)) * WIDTH).toFixed(1);
+  // One moment has a width, too.
+  const reach = Math.max(to - from, 0.000001);
+  const x = (time) => (((time - from) / reach) * WIDTH).toFixed(1);
   const y = (share) => (HEIGHT - Math.min(share, 1) * (HEIGHT - 4) - 2).toFixed(1);
   const shown = points.filter((point) => point.time >= from && point.time <= to);
   const parts = [];

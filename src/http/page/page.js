@@ -165,7 +165,7 @@ function showSamples(charts, samples, note, marks) {
     const points = samples.filter((sample) => sample[way] && shareOf(sample[way]) !== undefined)
       .map((sample) => ({ time: sample.ended_unix_seconds, mean: shareOf(sample[way]), peak: shareOf(sample[way]) }));
     const highest = points.reduce((most, point) => Math.max(most, point.peak), 0);
-    draw(svg, points, { from: first.ended_unix_seconds, to: last.ended_unix_seconds, gap, marks,
+    draw(svg, points, { from: first.ended_unix_seconds - first.span_seconds, to: last.ended_unix_seconds, gap, marks,
       label: `${WAYS[way].sign}: ${points.length} samples, the highest ${percent(highest)}` });
   }
   say(note, `${samples.length} samples over ${span(last.ended_unix_seconds - first.ended_unix_seconds)}, one each ${span(spans[Math.floor(spans.length / 2)])}`);
