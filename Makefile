@@ -142,8 +142,9 @@ alerts: ## demo, Prometheus, Alertmanager and a receiver: which scenario is told
 	@cargo test --locked --test alerts lead_to_their -- --ignored --nocapture
 	@cargo test --locked --test alerts leads_to_its -- --ignored --nocapture
 
-scale: ## how long the queries of the fleet dashboard take over 50, 100 and 250 hosts; minutes, a gigabyte
+scale: ## how long the fleet dashboard and the rules take over 50, 100 and 250 hosts; minutes, some gigabytes
 	@cargo test --locked --test dashboards scale -- --ignored --nocapture
+	@cargo test --locked --test alerts one_evaluation -- --ignored --nocapture
 
 scrapes: ## how long scrapes take, 100 a second for 30 s, while 8 NICs are read every 1 ms; minutes, a release build
 	@cargo run --locked --release --example scrapes

@@ -17,6 +17,8 @@
 
 #[path = "web/client.rs"]
 mod client;
+#[path = "alerts/cost.rs"]
+mod cost;
 #[path = "alerts/end_to_end.rs"]
 mod end_to_end;
 #[path = "alerts/expressions.rs"]
@@ -386,6 +388,14 @@ fn every_scenario_leads_to_its_alerts_and_no_others_and_all_resolve() {
         return;
     }
     leads_to_its_alerts(TRIALS, Duration::from_secs(45));
+}
+
+#[test]
+#[ignore = "takes minutes and some gigabytes of disk: make scale"]
+fn one_evaluation_of_all_rules_takes_less_than_a_second_and_a_half() {
+    if !cannot_run("one_evaluation_of_all_rules_takes_less_than_a_second_and_a_half") {
+        cost::measured();
+    }
 }
 
 #[test]

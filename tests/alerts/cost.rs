@@ -1,0 +1,218 @@
+//! What one evaluation of all rules costs a Prometheus that has the series of many hosts. Slow, so it runs only when
+//! asked: `make scale`.
+//!
+//! The series are those of one NIC of the demo, once more for each NIC and host: all that a rule names, scraped every
+//! 15 s for as long as rules look back. Their values grow alike on all hosts, so few alerts fire: it is the
+//! looking that costs.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::Path;
+use std::process::Command;
+use std::thread::sleep;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use serde_json::Value;
+
+use crate::client::request;
+use crate::fleet::Fleet;
+use crate::rules::rule_files;
+use crate::servers::Prometheus;
+
+const HOSTS: [u32; 3] = [50, 100, 250];
+const NICS: u32 = 8;
+const SCRAPE: usize = 15;
+/// Rules look back for five minutes, and some do so from five minutes ago.
+const SPAN: u64 = 690;
+/// Seconds between evaluations: two of them come before the series are too old to be seen.
+const EVERY: u64 = 30;
+/// What one evaluation may take over the most hosts.
+const LIMIT: Duration = Duration::from_millis(1_500);
+
+struct Family {
+    /// As in a line of type: name and kind.
+    head: String,
+    accumulates: bool,
+    samples: Vec<Sample>,
+}
+
+struct Sample {
+    name: String,
+    /// Without those of the NIC.
+    labels: String,
+    of_nic: bool,
+    value: f64,
+}
+
+fn sample(line: &str) -> Sample {
+    let (series, value) = line.rsplit_once(' ').unwrap();
+    let (name, labels) = series.split_once('{').unwrap_or((series, "}"));
+    let labels = labels.strip_suffix('}').unwrap();
+    let nic = labels.strip_prefix("device=\"eth0\"");
+    let labels = nic.unwrap_or(labels).trim_start_matches(',').to_owned();
+    Sample { name: name.to_owned(), labels, of_nic: nic.is_some(), value: value.parse().unwrap() }
+}
+
+/// What the first NIC and the host itself show.
+fn page() -> Vec<Family> {
+    let fleet = Fleet::start(1, &["--hosts", "1", "--scenario", "incast"]);
+    // Until rates of ten seconds are there.
+    sleep(Duration::from_secs(12));
+    let accept = [("Accept", "application/openmetrics-text; version=1.0.0")];
+    let page = request(fleet.addresses[0], "GET", "/metrics", &accept);
+    let mut families: Vec<Family> = Vec::new();
+    for line in page.text().lines() {
+        if let Some(head) = line.strip_prefix("# TYPE ") {
+            let accumulates = ["counter", "histogram"].iter().any(|kind| head.ends_with(kind));
+            families.push(Family { head: head.to_owned(), accumulates, samples: Vec::new() });
+        } else if !line.starts_with('#')
+            && (line.contains("device=\"eth0\"") || !line.contains("device="))
+        {
+            families.last_mut().unwrap().samples.push(sample(line));
+        }
+    }
+    families
+}
+
+/// Of these the families that a rule names.
+fn named(families: Vec<Family>) -> Vec<Family> {
+    let texts: String = rule_files().iter().map(|path| fs::read_to_string(path).unwrap()).collect();
+    let between = |letter: char| !(letter.is_ascii_alphanumeric() || letter == '_');
+    let words: BTreeSet<&str> = texts.split(between).collect();
+    let wanted =
+        |family: &Family| family.samples.iter().any(|own| words.contains(own.name.as_str()));
+    families.into_iter().filter(wanted).collect()
+}
+
+fn series_of(families: &[Family], of_nic: bool) -> usize {
+    families.iter().flat_map(|family| &family.samples).filter(|own| own.of_nic == of_nic).count()
+}
+
+/// Writes the series of so many hosts up to `end`.
+fn write(path: &Path, families: &[Family], hosts: u32, end: u64) {
+    let mut file = BufWriter::new(File::create(path).unwrap());
+    for family in families {
+        writeln!(file, "# TYPE {}", family.head).unwrap();
+        for host in 0..hosts {
+            for sample in &family.samples {
+                for nic in 0..if sample.of_nic { NICS } else { 1 } {
+                    file.write_all(lines(family, sample, (host, nic), end).as_bytes()).unwrap();
+                }
+            }
+        }
+    }
+    writeln!(file, "# TYPE up gauge").unwrap();
+    for host in 0..hosts {
+        for at in (end - SPAN..=end).step_by(SCRAPE) {
+            writeln!(file, "up{{job=\"roce\",fabric=\"lab\",instance=\"host{host}\"}} 1 {at}")
+                .unwrap();
+        }
+    }
+    writeln!(file, "# EOF").unwrap();
+}
+
+fn lines(family: &Family, sample: &Sample, (host, nic): (u32, u32), end: u64) -> String {
+    let mut labels = format!("job=\"roce\",fabric=\"lab\",instance=\"host{host}\"");
+    if sample.of_nic {
+        write!(labels, ",device=\"eth{nic}\"").unwrap();
+    }
+    if !sample.labels.is_empty() {
+        write!(labels, ",{}", sample.labels).unwrap();
+    }
+    let mut lines = String::new();
+    for (scrape, at) in (end - SPAN..=end).step_by(SCRAPE).enumerate() {
+        let scrapes = f64::from(u32::try_from(scrape).unwrap());
+        let grown = if family.accumulates { 1.0 + scrapes } else { 1.0 };
+        writeln!(lines, "{}{{{labels}}} {} {at}", sample.name, sample.value * grown).unwrap();
+    }
+    lines
+}
+
+fn unix_seconds() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
+}
+
+/// A Prometheus with the series of so many hosts and all rules.
+fn fleet_of(families: &[Family], hosts: u32) -> Prometheus {
+    let rules: Vec<(String, String)> = rule_files()
+        .into_iter()
+        .map(|path| {
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            (name, fs::read_to_string(path).unwrap())
+        })
+        .collect();
+    let rules: Vec<(&str, String)> =
+        rules.iter().map(|(name, text)| (name.as_str(), text.clone())).collect();
+    let configuration =
+        format!("global: {{evaluation_interval: {EVERY}s}}\nrule_files: ['*.rules.yml']\n");
+    Prometheus::configured_with(&configuration, &rules, |data| {
+        let directory = tempfile::tempdir().unwrap();
+        let text = directory.path().join("series.txt");
+        // Ahead of now by what it takes to load them, or evaluations would find them gone.
+        write(&text, families, hosts, unix_seconds() + u64::from(hosts));
+        let made = Command::new("promtool")
+            .args(["tsdb", "create-blocks-from", "openmetrics"])
+            .args([text.as_path(), data])
+            .output()
+            .unwrap();
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    })
+}
+
+/// The groups' names, rules and time of their last evaluation, once each was evaluated twice.
+fn evaluated(prometheus: &Prometheus) -> Vec<(String, usize, Duration)> {
+    let since = Instant::now();
+    let first = Duration::from_secs(2 * EVERY + 5);
+    loop {
+        sleep(Duration::from_secs(1));
+        let answer = prometheus.get("rules");
+        let groups = answer["groups"].as_array().unwrap();
+        if since.elapsed() < first {
+            continue;
+        }
+        let time =
+            |group: &Value| group["evaluationTime"].as_f64().filter(|seconds| *seconds > 0.0);
+        if groups.iter().all(|group| time(group).is_some()) {
+            let of = |group: &Value| {
+                let rules = group["rules"].as_array().unwrap();
+                assert!(rules.iter().all(|rule| rule["health"] == "ok"), "{group}");
+                let name = group["name"].as_str().unwrap().to_owned();
+                (name, rules.len(), Duration::from_secs_f64(time(group).unwrap()))
+            };
+            return groups.iter().map(of).collect();
+        }
+        assert!(since.elapsed() < Duration::from_mins(5), "groups that are never evaluated");
+    }
+}
+
+/// Prints what one evaluation takes over ever more hosts; fails where it takes too long over the most.
+pub fn measured() {
+    let all = page();
+    let (nic, host) = (series_of(&all, true), series_of(&all, false));
+    println!(
+        "a host of {NICS} NICs as the demo's mlx5_core: {} series",
+        nic * NICS as usize + host
+    );
+    let families = named(all);
+    for hosts in HOSTS {
+        let per_host = series_of(&families, true) * NICS as usize + series_of(&families, false);
+        let prometheus = fleet_of(&families, hosts);
+        let mut groups = evaluated(&prometheus);
+        let whole: Duration = groups.iter().map(|(.., time)| *time).sum();
+        let rules: usize = groups.iter().map(|(_, rules, _)| *rules).sum();
+        let results = prometheus.query("count(%7B__name__=~%22.%2B:.%2B%22%7D)");
+        let results = results.into_values().next().unwrap_or_default();
+        println!(
+            "{hosts} hosts: {rules} rules over {} series, {results} series of results, one evaluation {whole:.2?}, slowest:",
+            per_host * hosts as usize
+        );
+        groups.sort_by_key(|(.., time)| std::cmp::Reverse(*time));
+        for (name, rules, time) in groups.iter().take(3) {
+            println!("  {time:.2?} {name}: {rules} rules");
+        }
+        assert!(results > f64::from(hosts), "the rules found nothing");
+        assert!(whole < LIMIT || hosts < 250, "{whole:.2?}");
+    }
+}
