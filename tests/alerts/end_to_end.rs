@@ -79,7 +79,18 @@ impl Scene<'_> {
                 let seen = seen.get(trial.scenario);
                 let muted = muted.get(trial.scenario);
                 if let Some(name) = told.iter().find(|name| !trial.told.contains(&name.as_str())) {
-                    return Err(format!("{}: told of {name}; fired: {seen:?}", trial.scenario));
+                    let ports: Vec<_> = self
+                        .receiver
+                        .told()
+                        .into_keys()
+                        .filter(|labels| {
+                            labels.get("fabric").is_some_and(|own| own == trial.scenario)
+                        })
+                        .collect();
+                    return Err(format!(
+                        "{}: told of {name}; fired: {seen:?}; told: {ports:#?}",
+                        trial.scenario
+                    ));
                 }
                 let untold = trial.told.iter().filter(|name| !told.contains(**name));
                 let not_there =

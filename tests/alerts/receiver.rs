@@ -60,10 +60,14 @@ impl Inbox {
     fn keep(&self, path: &str, notification: &Value) {
         let mut inbox = self.0.lock().unwrap();
         for alert in notification["alerts"].as_array().unwrap() {
+            let labels = texts(&alert["labels"]);
             let resolved = alert["status"] == "resolved";
+            // Alertmanager tells of the end of what it muted while it fired, beside the end of what muted it.
+            if resolved && !inbox.contains_key(&labels) {
+                continue;
+            }
             let annotations = texts(&alert["annotations"]);
-            let told = Told { resolved, annotations, path: path.to_owned() };
-            inbox.insert(texts(&alert["labels"]), told);
+            inbox.insert(labels, Told { resolved, annotations, path: path.to_owned() });
         }
     }
 }
