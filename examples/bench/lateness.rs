@@ -18,11 +18,11 @@ use roce_exporter::engine::StormSettings;
 use roce_exporter::export::ProcessFigures;
 use roce_exporter::model::{Feed, Reading};
 use roce_exporter::sampler::{Board, Sampler, SamplerOptions};
-use roce_exporter::source::{CounterSet, Discovery, FoundFeed, Host, SourceError, monotonic_now};
+use roce_exporter::source::{CounterSet, Discovery, Host, SourceError, monotonic_now};
 use rustix::thread::{ClockId, clock_nanosleep_absolute, set_current_timer_slack};
 
 use crate::network_namespace::tell_skipped;
-use crate::paused_nic::{PausedNic, facts, feed};
+use crate::paused_nic::{PausedNic, discovery, feed};
 use crate::report::{Report, Target};
 
 const NICS: usize = 8;
@@ -39,12 +39,7 @@ struct MadeUpHost {
 
 impl Host for MadeUpHost {
     fn discover(&self) -> Discovery {
-        let found = |number| FoundFeed {
-            feed: feed(number),
-            incarnation: 1,
-            driver: "mlx5_core".to_owned(),
-        };
-        Discovery { devices: (0..NICS).map(facts).collect(), feeds: (0..NICS).map(found).collect() }
+        discovery(NICS)
     }
 
     fn open(&self, opened: &Feed) -> Result<Box<dyn CounterSet>, SourceError> {

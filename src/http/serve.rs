@@ -33,8 +33,8 @@ pub(super) struct Stopping(pub(super) watch::Receiver<bool>);
 /// Serves `router` on all listeners, to whom `door` lets in, until `stop` is true or its sender is gone.
 ///
 /// On stop no connection is accepted any more, idle ones are closed, and requests in progress have
-/// [`STOP_GRACE`] to finish. A client that has sent half a request, or does not read, is closed after a second. Without a listener it returns at once. `places` may be shared with
-/// other servers.
+/// [`STOP_GRACE`] to finish. A client that has sent half a request, or does not read, is closed after a second.
+/// Without a listener it returns at once. `places` may be shared with other servers.
 ///
 /// # Errors
 /// When a listener's task ends other than by the stop.

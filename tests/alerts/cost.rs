@@ -11,7 +11,6 @@ use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::Path;
-use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -20,7 +19,7 @@ use serde_json::Value;
 use crate::client::request;
 use crate::fleet::Fleet;
 use crate::rules::rule_files;
-use crate::servers::Prometheus;
+use crate::servers::{Prometheus, create_blocks};
 
 const HOSTS: [u32; 3] = [50, 100, 250];
 const NICS: u32 = 8;
@@ -158,12 +157,7 @@ fn fleet_of(families: &[Family], hosts: u32, loading: &Cell<f64>) -> Prometheus 
         let expected = Duration::from_secs_f64(loading.get() * f64::from(hosts)).as_secs();
         let end = unix_seconds() + expected;
         write(&text, families, hosts, end);
-        let made = Command::new("promtool")
-            .args(["tsdb", "create-blocks-from", "openmetrics"])
-            .args([text.as_path(), data])
-            .output()
-            .unwrap();
-        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        create_blocks(&text, data);
         loading.set(since.elapsed().as_secs_f64() / f64::from(hosts));
         sleep(Duration::from_secs(end.saturating_sub(unix_seconds()) + 1));
     })

@@ -8,12 +8,11 @@ use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::files::{dashboard, interpolated};
 use crate::live::{encoded, has_prometheus, unix_seconds};
-use crate::servers::Prometheus;
+use crate::servers::{Prometheus, create_blocks};
 
 const NICS: u32 = 8;
 const SCRAPE: u64 = 15;
@@ -111,12 +110,7 @@ fn fleet_of(hosts: u32, end: u64) -> (Prometheus, u64) {
     let text = directory.path().join("series.txt");
     let series = write(&text, hosts, end);
     let prometheus = Prometheus::configured_with("scrape_configs: []\n", &[], |data| {
-        let made = Command::new("promtool")
-            .args(["tsdb", "create-blocks-from", "openmetrics"])
-            .args([text.as_path(), data])
-            .output()
-            .unwrap();
-        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        create_blocks(&text, data);
     });
     (prometheus, series)
 }

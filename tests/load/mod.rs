@@ -11,9 +11,9 @@ use roce_exporter::engine::StormSettings;
 use roce_exporter::http::ServerState;
 use roce_exporter::model::Feed;
 use roce_exporter::sampler::{Board, Sampler, SamplerOptions};
-use roce_exporter::source::{CounterSet, Discovery, FoundFeed, Host, SourceError, monotonic_now};
+use roce_exporter::source::{CounterSet, Discovery, Host, SourceError, monotonic_now};
 
-use crate::paused_nic::{PausedNic, facts, feed};
+use crate::paused_nic::{PausedNic, discovery};
 use crate::web::client::{connect, get, receive, send};
 use crate::web::{Server, state};
 
@@ -26,12 +26,7 @@ struct MadeUpHost;
 
 impl Host for MadeUpHost {
     fn discover(&self) -> Discovery {
-        let found = |number| FoundFeed {
-            feed: feed(number),
-            incarnation: 1,
-            driver: "mlx5_core".to_owned(),
-        };
-        Discovery { devices: (0..NICS).map(facts).collect(), feeds: (0..NICS).map(found).collect() }
+        discovery(NICS)
     }
 
     fn open(&self, _: &Feed) -> Result<Box<dyn CounterSet>, SourceError> {

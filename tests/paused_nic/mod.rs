@@ -11,7 +11,8 @@ use roce_exporter::model::{
     BitsPerSecond, DeviceFacts, Feed, LinkFacts, Monotonic, Plan, Reading, Sample, SourceKind,
 };
 use roce_exporter::source::{
-    CounterSet, EthtoolStatistics, NAME_SLOT, PlanRules, PlannedSource, StatisticsCalls,
+    CounterSet, Discovery, EthtoolStatistics, FoundFeed, NAME_SLOT, PlanRules, PlannedSource,
+    StatisticsCalls,
 };
 use rustix::io::Errno;
 
@@ -197,6 +198,13 @@ pub fn facts(number: usize) -> DeviceFacts {
         link: circumstances().link,
         ..DeviceFacts::default()
     }
+}
+
+/// What a host of so many of them finds.
+pub fn discovery(nics: usize) -> Discovery {
+    let found =
+        |number| FoundFeed { feed: feed(number), incarnation: 1, driver: "mlx5_core".to_owned() };
+    Discovery { devices: (0..nics).map(facts).collect(), feeds: (0..nics).map(found).collect() }
 }
 
 /// The ethtool source of the netdev with this number.

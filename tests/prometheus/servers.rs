@@ -101,6 +101,16 @@ pub struct Prometheus {
     directory: TempDir,
 }
 
+/// Puts the samples of an OpenMetrics file, which carry their times, into a storage as blocks.
+pub fn create_blocks(openmetrics: &Path, storage: &Path) {
+    let made = Command::new("promtool")
+        .args(["tsdb", "create-blocks-from", "openmetrics"])
+        .args([openmetrics, storage])
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+}
+
 impl Prometheus {
     pub fn start(target: SocketAddr) -> Self {
         let text = format!(

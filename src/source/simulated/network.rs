@@ -91,13 +91,8 @@ impl Network {
 
     /// Turns PFC on or off for a priority, at both ends of a port's link.
     pub(super) fn set_pfc(&mut self, port: usize, priority: Priority, on: bool) {
-        let lane = lane_of(port, priority);
-        if let Some(uplink) = self.uplinks.get_mut(lane) {
-            uplink.lossless = on;
-        }
-        if let Some(downlink) = self.downlinks.get_mut(lane) {
-            downlink.lossless = on;
-        }
+        self.set_uplink_pfc(port, priority, on);
+        self.set_downlink_pfc(port, priority, on);
     }
 
     /// Whether the switch pauses a port's NIC on a priority.
