@@ -26,9 +26,6 @@ use crate::paused_nic::{PausedNic, discovery, feed};
 use crate::report::{Report, Target};
 
 const NICS: usize = 8;
-/// The grid is looked for in steps of this many nanoseconds.
-const STEP: u64 = 10_000;
-
 /// When each NIC was read, in nanoseconds of the monotonic clock.
 type Times = Arc<Vec<Mutex<Vec<u64>>>>;
 
@@ -69,25 +66,25 @@ impl CounterSet for Noted {
     }
 }
 
-/// How late each read was, in microseconds, on the grid that the reads themselves show: no read is early, so
-/// their number rises steeply where the grid is.
+/// How late each read was, in microseconds, on the grid that the reads themselves show: half of them lie close together
+/// soon after it, and none before.
 fn lateness(times: &[u64], interval: Duration) -> Vec<f64> {
     let interval = u64::try_from(interval.as_nanos()).unwrap();
-    let steps = usize::try_from(interval / STEP).unwrap();
-    let mut places = vec![0_i64; steps];
-    for time in times {
-        let place = usize::try_from(time % interval / STEP).unwrap();
-        if let Some(count) = places.get_mut(place) {
-            *count += 1;
-        }
-    }
-    let before = places.iter().cycle().skip(steps - 1);
-    let rises = places.iter().zip(before).map(|(here, before)| here - before).zip(0_u64..);
-    // Two steps before, or the few reads that were more punctual still would count as late by an interval. What
-    // comes out is up to these two steps too much.
-    let grid = rises.max().map_or(0, |(_, place)| (place * STEP + interval - 2 * STEP) % interval);
-    let late = |time: &u64| Duration::from_nanos((time + interval - grid) % interval);
-    times.iter().map(|time| late(time).as_secs_f64() * 1e6).collect()
+    let mut places: Vec<u64> = times.iter().map(|time| time % interval).collect();
+    places.sort_unstable();
+    let half = places.len() / 2;
+    let once_more = places.iter().map(|place| place + interval);
+    let ring: Vec<u64> = places.iter().copied().chain(once_more).collect();
+    let spans = ring.iter().zip(ring.iter().skip(half)).take(places.len());
+    let dense = spans.min_by_key(|(first, last)| *last - *first).map_or(0, |(first, _)| *first);
+    // A read that was more punctual than these is before them, one that was an interval late as well. Of the latter
+    // there are too few to be taken for the grid.
+    let begin = dense + interval - interval / 8;
+    let mut after: Vec<u64> =
+        places.iter().map(|place| (place + interval - begin % interval) % interval).collect();
+    after.sort_unstable();
+    let grid = after.get(after.len() / 200).copied().unwrap_or_default();
+    after.iter().map(|place| place.saturating_sub(grid) as f64 / 1e3).collect()
 }
 
 fn quantile(sorted: &[f64], per_mille: usize) -> f64 {
