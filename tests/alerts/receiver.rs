@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Instant;
 
 use serde_json::Value;
 
@@ -13,6 +14,8 @@ pub type Labels = BTreeMap<String, String>;
 /// What became of an alert, and what it said when it fired.
 #[derive(Clone)]
 pub struct Told {
+    /// When it was told of first.
+    pub first: Instant,
     pub resolved: bool,
     pub annotations: Labels,
     /// Path that the notification came to: the receiver's name in the example.
@@ -63,11 +66,13 @@ impl Inbox {
             let labels = texts(&alert["labels"]);
             let resolved = alert["status"] == "resolved";
             // Alertmanager tells of the end of what it muted while it fired, beside the end of what muted it.
-            if resolved && !inbox.contains_key(&labels) {
-                continue;
-            }
+            let before = inbox.get(&labels).map(|told| told.first);
+            let first = match before {
+                None if resolved => continue,
+                before => before.unwrap_or_else(Instant::now),
+            };
             let annotations = texts(&alert["annotations"]);
-            inbox.insert(labels, Told { resolved, annotations, path: path.to_owned() });
+            inbox.insert(labels, Told { first, resolved, annotations, path: path.to_owned() });
         }
     }
 }

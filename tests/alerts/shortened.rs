@@ -1,60 +1,54 @@
-//! The shipped files with their times shortened, and with nothing else changed.
+//! The shipped files with all their times divided by fifteen, as the scrape interval is here, and with nothing else changed.
+//!
+//! One factor for all keeps what comes before what. The ten seconds that the exporter itself looks back on stay as they are.
 
 use std::fs;
 
-use regex::Regex;
+use regex::{Captures, Regex};
 
 use crate::rules::{rule_files, text};
 
-/// Windows and waits of the rules, in their order. What the exporter itself looks back on, ten seconds, stays as it is, so a
-/// storm has to count for clearly longer than that and the average on top of it.
-const RULES: [(&str, &str); 15] = [
-    ("[2m]", "[6s]"),
-    ("[5m]", "[20s]"),
-    ("[10m]", "[24s]"),
-    ("[15m]", "[24s]"),
-    ("[30m]", "[30s]"),
-    ("offset 5m", "offset 20s"),
-    ("offset 30m", "offset 30s"),
-    ("< bool 300)", "< bool 20)"),
-    (" for: 30s\n", " for: 2s\n"),
-    (" for: 1m\n", " for: 3s\n"),
-    (" for: 2m\n", " for: 3s\n"),
-    (" for: 5m\n", " for: 6s\n"),
-    (" for: 10m\n", " for: 9s\n"),
-    (" for: 1h\n", " for: 15s\n"),
-    ("keep_firing_for: 6m\n", "keep_firing_for: 24s\n"),
-];
-
-const ALERTMANAGER: [(&str, &str); 5] = [
-    ("group_wait: 1m", "group_wait: 6s"),
-    ("group_interval: 5m", "group_interval: 2s"),
-    ("repeat_interval: 12h", "repeat_interval: 3h"),
-    ("repeat_interval: 1h", "repeat_interval: 2h"),
-    ("http://127.0.0.1:9099", "http://RECEIVER"),
-];
+/// Scrapes and evaluations each second in place of each 15 s.
+const FACTOR: u64 = 15;
 
 /// Names and texts of the rule files.
 pub fn rules() -> Vec<(String, String)> {
+    // Windows, offsets, waits, and the seconds for which a storm counts.
+    let long = r"(?m)(\[|offset |for: |bool )(\d+)([smh]?)(\]|$|\b)";
     let files = rule_files().into_iter().map(|path| {
         let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-        let mut text = fs::read_to_string(&path).unwrap();
-        for (long, short) in RULES {
-            text = text.replace(long, short);
-        }
-        let long = Regex::new(r"(?m)\[\d+[mh]\]|for: \d+[mh]$|offset \d+[mh]|bool 300").unwrap();
-        assert!(!long.is_match(&text), "{name} still has {:?}", long.find(&text));
-        (name, text)
+        (name, shortened(&fs::read_to_string(&path).unwrap(), long))
     });
-    files.collect()
+    let files: Vec<(String, String)> = files.collect();
+    let all: String = files.iter().map(|(_, text)| text.as_str()).collect();
+    for there in ["[20s]", "offset 20s", "for: 4s", "keep_firing_for: 24s", "< bool 20)"] {
+        assert!(all.contains(there), "{there}");
+    }
+    files
 }
 
 /// The example for Alertmanager, which tells this address.
 pub fn alertmanager(receiver: &str) -> String {
-    let mut example = text("alerts/alertmanager.example.yml");
-    for (long, short) in ALERTMANAGER {
-        assert!(example.contains(long), "{long}");
-        example = example.replace(long, short);
-    }
-    example.replace("RECEIVER", receiver)
+    let example = text("alerts/alertmanager.example.yml");
+    let short = shortened(&example, r"(?m)(group_wait: |group_interval: )(\d+)([smh])($)");
+    assert!(short.contains("group_wait: 4s") && short.contains("group_interval: 20s"), "{short}");
+    let address = "127.0.0.1:9099";
+    assert!(short.contains(address), "{short}");
+    short.replace(address, receiver)
+}
+
+fn shortened(text: &str, long: &str) -> String {
+    let short = |found: &Captures<'_>| {
+        let (unit, shown) = match &found[3] {
+            "" => (1, ""),
+            "s" => (1, "s"),
+            "m" => (60, "s"),
+            _ => (3600, "s"),
+        };
+        let seconds = found[2].parse::<u64>().unwrap() * unit;
+        // `bool 0` and `bool 1` are no times.
+        let seconds = if seconds < FACTOR { seconds } else { seconds / FACTOR };
+        format!("{}{seconds}{shown}{}", &found[1], &found[4])
+    };
+    Regex::new(long).unwrap().replace_all(text, short).into_owned()
 }
