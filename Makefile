@@ -9,7 +9,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 CHECK_TIERS := fmt clippy unit
-TEST_TIERS := unit clippy fmt size standalone msrv doc soak integration manifests vm deny
+TEST_TIERS := unit clippy fmt size standalone msrv doc soak integration manifests paging vm deny
 # No target is a file.
 .PHONY: $(shell sed -nE 's/^([a-z-]+):([^=].*)?$$/\1/p' $(MAKEFILE_LIST))
 
@@ -93,7 +93,10 @@ manifests: $(if $(TIERS_COLLECTED),setup-manifests integration) ## the systemd u
 	@cargo build --locked --quiet --bin roce_exporter
 	@$(TIER) manifests --needs python3 -- tests/packages/run.py $(CACHE)/venv-packages $(CACHE)/kubernetes $(TARGET)/debug/roce_exporter
 
-vm: $(if $(TIERS_COLLECTED),setup-vm manifests) ## the program on a RoCE NIC in a real kernel, in a virtual machine
+paging: $(if $(TIERS_COLLECTED),manifests) ## who is told what by Prometheus and Alertmanager: a healthy fabric, a storm, a one-sided link
+	@$(TIER) paging -- cargo test --locked --test alerts lead_to_their -- --ignored --nocapture
+
+vm: $(if $(TIERS_COLLECTED),setup-vm paging) ## the program on a RoCE NIC in a real kernel, in a virtual machine
 	@$(TIER) vm --needs python3 -- tests/vm/host/run.py $(CACHE)/vm
 
 deny: $(if $(TIERS_COLLECTED),setup-deny) ## licences, bans and sources of dependencies
@@ -138,9 +141,8 @@ long: ## the engine over 24 hours of samples at 100 ms and one at 1 ms of each c
 day: ## whole days of simulated traffic before the alert rules: healthy, and with an event of each kind; some minutes
 	@cargo test --locked --profile day --test day -- --include-ignored --nocapture --test-threads 2
 
-alerts: ## demo, Prometheus, Alertmanager and a receiver: which scenario is told as what; minutes on an idle machine
-	@cargo test --locked --test alerts lead_to_their -- --ignored --nocapture
-	@cargo test --locked --test alerts leads_to_its -- --ignored --nocapture
+alerts: ## who is told what, for every scenario of the demo; ten minutes
+	@cargo test --locked --profile day --test alerts leads_to_its -- --ignored --nocapture
 
 scale: ## how long the fleet dashboard and the rules take over 50, 100 and 250 hosts; minutes, some gigabytes
 	@cargo test --locked --test dashboards scale -- --ignored --nocapture
