@@ -158,7 +158,8 @@ pub const EVENTS: &[Event] = &[
     event("stale", minutes(4), &[]),
     slow(18, event("stale", minutes(12), &["RoceDeviceStale/w host0/eth0"])),
     event("pfc-moved", PASS, &["RocePauseSentHigh/w host0/eth0", "RocePauseReceivedHigh/w"]),
-    slow(32, event("pfc-moved", minutes(22), PFC_MOVED)),
+    // Until PFC would move back.
+    slow(32, event("pfc-moved", Duration::from_secs(800), PFC_MOVED)),
     // The last, since a name that is gone is told of for half an hour.
     event("rename", PASS, &["RoceDeviceGone/w host0/storage0"]),
 ];
