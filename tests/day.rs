@@ -15,6 +15,8 @@
     reason = "tests: the shared modules serve several test crates, and a panic is a failed test"
 )]
 
+#[path = "day/events.rs"]
+mod events;
 #[path = "day/played.rs"]
 mod played;
 #[path = "alerts/rules.rs"]
@@ -22,11 +24,15 @@ mod rules;
 #[path = "day/series.rs"]
 mod series;
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::process::Command;
+use std::thread;
 use std::time::{Duration, Instant};
 
+use events::{EVENTS, Event, REST};
 use played::Played;
+use roce_exporter::source::simulated::{Scenario, Scene};
 use series::{Question, Series};
 
 const HOUR: Duration = Duration::from_hours(1);
@@ -44,40 +50,56 @@ fn lacks_promtool(test: &str) -> bool {
     !there
 }
 
-/// Healthy traffic for so long: steady loads, bursts of several senders, short stalls; for a while now and then many short
-/// pauses.
-fn no_alert_in(lasts: Duration, course: &[(&str, Duration)]) {
-    let since = Instant::now();
-    let mut played = Played::new(course, 7);
-    let series = Series::scraped(&mut played, lasts, &|_, _| false);
-    let made = since.elapsed();
-    // That it was a working day.
-    assert!(series.len() > 300, "{}", series.len());
-    for moved in ["roce_pfc_pause_frames_total", "roce_cnp_sent_total", "roce_rdma_bytes_total"] {
-        let per_minute = series.increase(moved) / (lasts.as_secs_f64() / 60.0);
-        assert!(per_minute > 10.0, "{moved}: {per_minute} in a minute");
+fn scene(name: &str, lasts: Duration) -> Scene {
+    Scene { scenario: Scenario::by_name(name).unwrap(), lasts, slowed: 1 }
+}
+
+/// Healthy traffic: steady loads, bursts of several senders, short stalls; for a while now and then many short pauses.
+struct Healthy {
+    lasts: Duration,
+    course: Vec<Scene>,
+    seed: u64,
+    /// Whether the switch is watched too, which doubles the ports and the time that this takes.
+    switch: bool,
+}
+
+impl Healthy {
+    fn leads_to_no_alert(&self) {
+        let since = Instant::now();
+        let lasts = self.lasts;
+        let mut played = Played::new(&self.course, self.seed, self.switch);
+        let series = Series::scraped(&mut played, lasts, &|_, _| false);
+        let made = since.elapsed();
+        // That it was a working day.
+        assert!(series.len() > 300, "{}", series.len());
+        for moved in ["roce_pfc_pause_frames_total", "roce_cnp_sent_total", "roce_rdma_bytes_total"]
+        {
+            let per_minute = series.increase(moved) / (lasts.as_secs_f64() / 60.0);
+            assert!(per_minute > 10.0, "{moved}: {per_minute} in a minute");
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let none = Question {
+            expression: format!(
+                r#"count by (alertname, severity, instance, host, device) (max_over_time(ALERTS{{alertstate="firing"}}[{}s]))"#,
+                lasts.as_secs()
+            ),
+            at: lasts,
+            expected: Vec::new(),
+        };
+        // The rules were evaluated, over all hosts and to the end.
+        let ports = if self.switch { 16 } else { 8 };
+        let evaluated = Question {
+            expression: format!("fabric:roce_ports:count == bool {ports}"),
+            at: lasts,
+            expected: vec![r#"{fabric="pod"}"#.to_owned()],
+        };
+        series.judge(directory.path(), &[none, evaluated]).unwrap_or_else(|said| panic!("{said}"));
+        println!(
+            "{lasts:?} of {} series: made in {made:.1?}, judged after {:.1?}",
+            series.len(),
+            since.elapsed()
+        );
     }
-    let directory = tempfile::tempdir().unwrap();
-    let none = Question {
-        expression: format!(
-            r#"count by (alertname, severity, instance, device) (max_over_time(ALERTS{{alertstate="firing"}}[{}s]))"#,
-            lasts.as_secs()
-        ),
-        at: lasts,
-        expected: Vec::new(),
-    };
-    // The rules were evaluated, over all hosts and to the end.
-    let evaluated = Question {
-        expression: "fabric:roce_ports:count == bool 8".to_owned(),
-        at: lasts,
-        expected: vec![r#"{fabric="pod"}"#.to_owned()],
-    };
-    series.judge(directory.path(), &[none, evaluated]).unwrap_or_else(|said| panic!("{said}"));
-    println!(
-        "{lasts:?} of {} series: made in {made:.1?}, judged after {:.1?}",
-        series.len(),
-        since.elapsed()
-    );
 }
 
 #[test]
@@ -85,7 +107,8 @@ fn healthy_traffic_leads_to_no_alert() {
     if lacks_promtool("healthy_traffic_leads_to_no_alert") {
         return;
     }
-    no_alert_in(30 * MINUTE, &[("calm", 20 * MINUTE), ("chatter", MINUTE), ("calm", HOUR)]);
+    let course = vec![scene("calm", 20 * MINUTE), scene("chatter", MINUTE), scene("calm", HOUR)];
+    Healthy { lasts: 30 * MINUTE, course, seed: 7, switch: true }.leads_to_no_alert();
 }
 
 #[test]
@@ -94,107 +117,44 @@ fn a_day_of_healthy_traffic_leads_to_no_alert() {
     if lacks_promtool("a_day_of_healthy_traffic_leads_to_no_alert") {
         return;
     }
-    no_alert_in(24 * HOUR, &[("calm", 110 * MINUTE), ("chatter", 10 * MINUTE)]);
+    // Both halves at once.
+    thread::scope(|scope| {
+        for seed in [7, 8] {
+            let course = vec![scene("calm", 110 * MINUTE), scene("chatter", 10 * MINUTE)];
+            let half = Healthy { lasts: 12 * HOUR, course, seed, switch: false };
+            scope.spawn(move || half.leads_to_no_alert());
+        }
+    });
 }
 
-/// Something that happens once a day: a scenario for a time, and the alerts that fire, `name/c` or `name/w` for its severity.
-/// Those that inform are not in it. What is over before a rule has made sure of it leads to nothing.
-struct Event {
-    scenario: &'static str,
-    lasts: Duration,
-    alerts: &'static [&'static str],
-}
-
-const fn event(scenario: &'static str, lasts: Duration, alerts: &'static [&'static str]) -> Event {
-    Event { scenario, lasts, alerts }
-}
-
-const LONG: Duration = Duration::from_mins(17);
-const PASS: Duration = Duration::from_secs(40);
-
-const EVENTS: &[Event] = &[
-    event(
-        "nic-storm",
-        PASS,
-        &[
-            "RoceStormSent/c",
-            "RoceStormReceived/c",
-            "RoceNicStallDetected/c",
-            "RoceNicStallDetected/w",
-            "RoceLosslessDrops/c",
-            "RocePauseSentHigh/w",
-            "RocePauseReceivedHigh/w",
-        ],
-    ),
-    event(
-        "straggler",
-        LONG,
-        &["RocePauseSentHigh/w", "RocePauseReceivedHigh/w", "RoceStragglerRail/w"],
-    ),
-    event(
-        "deadlock",
-        PASS,
-        &["RoceStormReceived/c", "RocePauseReceivedHigh/c", "RocePauseReceivedHigh/w"],
-    ),
-    event("reset", Duration::from_secs(30), &[]),
-    event("unplug", PASS, &[]),
-    event("slow-read", Duration::from_secs(30), &[]),
-    event("stale", PASS, &[]),
-    event(
-        "pfc-moved",
-        PASS,
-        &["RoceCheckFailed/w", "RocePauseSentHigh/w", "RocePauseReceivedHigh/w"],
-    ),
-    // The last, since a name that is gone is told of for half an hour.
-    event("rename", PASS, &["RoceDeviceGone/w"]),
-];
-
-/// Healthy time before each event, and at the end: averages and what is kept have forgotten the event before. A NIC's own
-/// stall detector counts for ten minutes.
-const REST: Duration = Duration::from_mins(12);
-
-/// Plays events with rests between and holds each to its alerts, each of which fires once in one go.
-fn each_is_found_once(events: &[Event], rest: Duration) {
-    let mut course = Vec::new();
-    let mut questions = Vec::new();
+/// Plays events with rests between and holds each to its alerts, each of which fires in one go.
+fn each_is_found_once(events: &[Event]) {
+    let since = Instant::now();
+    let (mut course, mut questions, mut fails) = (Vec::new(), Vec::new(), Vec::new());
     let mut at = Duration::ZERO;
     for event in events {
-        course.extend([("calm", rest), (event.scenario, event.lasts)]);
-        let span = rest + event.lasts;
-        at += span;
-        // From the event's beginning to the next one's.
-        let asked = (at + rest).as_secs().saturating_sub(15) / 15 * 15;
-        let fired = format!(
-            r#"max_over_time(ALERTS{{alertstate="firing",severity!="info"}}[{}s])"#,
-            span.as_secs()
-        );
-        // Fired in one go: as many evaluations as there are between the first and the last.
-        let when = format!("timestamp(ALERTS{{alertstate=\"firing\"}})[{}s:15s]", span.as_secs());
-        let counted = fired.replace("max_over_time", "count_over_time");
-        questions.push(Question {
-            expression: format!(
-                "(max_over_time({when}) - min_over_time({when})) / 15 + 1 > {counted}"
-            ),
-            at: Duration::from_secs(asked),
-            expected: Vec::new(),
-        });
-        let expected = event.alerts.iter().map(|alert| {
-            let (name, severity) = alert.split_once('/').unwrap();
-            let severity = if severity == "c" { "critical" } else { "warning" };
-            format!(r#"{{alertname="{name}", severity="{severity}"}}"#)
-        });
-        questions.push(Question {
-            expression: format!("group by (alertname, severity) ({fired})"),
-            at: Duration::from_secs(asked),
-            expected: expected.collect(),
-        });
+        course.extend([scene("calm", REST), event.scene()]);
+        let began = at + REST;
+        at = began + event.lasts();
+        if event.unanswered {
+            fails.push(began..at);
+        }
+        questions.extend(event.questions(began, at + REST));
     }
-    course.push(("calm", 2 * rest));
-    let lasts = at + rest;
-    let mut played = Played::new(&course, 11);
-    let series = Series::scraped(&mut played, lasts, &|_, _| false);
+    course.push(scene("calm", 2 * REST));
+    let mut played = Played::new(&course, 11, true);
+    let failing =
+        |host: &str, at: Duration| host == "host2" && fails.iter().any(|span| span.contains(&at));
+    let series = Series::scraped(&mut played, at + REST, &failing);
+    let made = since.elapsed();
     let directory = tempfile::tempdir().unwrap();
     series.judge(directory.path(), &questions).unwrap_or_else(|said| panic!("{said}"));
+    println!(
+        "{} events in {at:?} of {} series: made in {made:.1?}, judged after {:.1?}",
+        events.len(),
+        series.len(),
+        since.elapsed()
+    );
 }
 
 #[test]
@@ -202,7 +162,7 @@ fn a_storm_is_found_once() {
     if lacks_promtool("a_storm_is_found_once") {
         return;
     }
-    each_is_found_once(&EVENTS[..1], REST);
+    each_is_found_once(&EVENTS[..1]);
 }
 
 #[test]
@@ -211,5 +171,18 @@ fn a_day_with_an_event_of_each_kind_finds_each_once() {
     if lacks_promtool("a_day_with_an_event_of_each_kind_finds_each_once") {
         return;
     }
-    each_is_found_once(EVENTS, REST);
+    // Two fabrics at once.
+    let (one, other) = EVENTS.split_at(EVENTS.len() / 2);
+    thread::scope(|scope| {
+        for events in [one, other] {
+            scope.spawn(|| each_is_found_once(events));
+        }
+    });
+}
+
+#[test]
+fn no_scenario_of_the_demo_is_forgotten() {
+    let all: BTreeSet<&str> = Scenario::all().iter().map(|scenario| scenario.name).collect();
+    let played: BTreeSet<&str> = EVENTS.iter().map(|event| event.scenario).collect();
+    assert_eq!(played, all);
 }

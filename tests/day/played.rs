@@ -10,11 +10,11 @@ use roce_exporter::engine::checks::{Policy, SamplingWanted};
 use roce_exporter::engine::{Circumstances, FeedEngine, StormSettings};
 use roce_exporter::export::{BuildInfo, Format, encode};
 use roce_exporter::model::{Monotonic, Plan, Reason, Sample};
-use roce_exporter::sampler::{Board, Slot, Tally, back_off};
-use roce_exporter::source::simulated::{Scenario, SimulatedHost, Simulation};
+use roce_exporter::sampler::{Board, ReadBudget, Slot, Tally, back_off};
+use roce_exporter::source::simulated::{Scene, SimulatedSwitch, Simulation};
 use roce_exporter::source::{FoundFeed, Host, PlanRules, PlannedSource};
 
-pub const HOSTS: usize = 4;
+const HOSTS: usize = 4;
 const START: u64 = 5_000_000_000;
 const SECOND: u64 = 1_000_000_000;
 /// Time between two reads of a netdev. Longer than by default, which makes the course no other and the test faster.
@@ -22,25 +22,33 @@ const INTERVAL: Duration = Duration::from_millis(80);
 /// RDMA counters are asked for by rates over minutes alone.
 const RDMA_INTERVAL: Duration = Duration::from_secs(5);
 const DISCOVERY: u64 = 5 * SECOND;
+/// The share of time that reads may take, as by default.
+const RTNL_BUDGET: f64 = 0.1;
 
 struct Watched {
+    id: u64,
     found: FoundFeed,
     slot: Arc<Slot>,
     source: Option<PlannedSource>,
     sample: Sample,
     engine: FeedEngine,
     tally: Tally,
+    /// The distance to the read before that was meant to be kept.
+    expected: Duration,
     next: u64,
     failures: u32,
 }
 
 struct Watch {
-    host: SimulatedHost,
+    name: String,
+    host: Arc<dyn Host>,
     board: Board,
+    budget: ReadBudget,
     feeds: Vec<Watched>,
+    opened: u64,
 }
 
-/// The hosts of a fabric, each with all that an exporter would keep of it.
+/// The hosts of a fabric, its switch too if it is watched, each with all that an exporter would keep of it.
 pub struct Played {
     clock: Arc<AtomicU64>,
     catalogue: Arc<Catalogue>,
@@ -49,29 +57,33 @@ pub struct Played {
 }
 
 impl Played {
-    pub fn new(course: &[(&str, Duration)], seed: u64) -> Self {
+    pub fn new(course: &[Scene], seed: u64, with_switch: bool) -> Self {
         let clock = Arc::new(AtomicU64::new(START));
         let (told, moved) = (Arc::clone(&clock), Arc::clone(&clock));
-        let course: Vec<(&'static Scenario, Duration)> =
-            course.iter().map(|(name, lasts)| (Scenario::by_name(name).unwrap(), *lasts)).collect();
         let tell = move || Monotonic::from_nanos(told.load(Ordering::Relaxed));
-        let simulation = Simulation::of_course(&course, seed, HOSTS, Arc::new(tell))
+        let simulation = Simulation::of_course(course, seed, HOSTS, Arc::new(tell))
             .unwrap()
             .with_sleep(Arc::new(move |span: Duration| {
                 moved.fetch_add(u64::try_from(span.as_nanos()).unwrap(), Ordering::Relaxed);
             }));
-        let watches = simulation.hosts().into_iter().map(|host| {
-            let board = Board::default();
-            let wanted = SamplingWanted { interval: INTERVAL, rtnl_budget: 1.0 };
-            board.set_policy(Arc::new(Policy::default()), wanted);
-            Watch { host, board, feeds: Vec::new() }
-        });
+        let hosts = simulation.hosts().into_iter();
+        let mut watches: Vec<Watch> =
+            hosts.map(|host| Watch::new(host.name(), Arc::new(host))).collect();
+        if with_switch {
+            let switch = Arc::new(simulation.switch());
+            watches.push(Watch::new(SimulatedSwitch::name().to_owned(), switch));
+        }
         Self {
-            watches: watches.collect(),
+            watches,
             clock,
             catalogue: Arc::new(Catalogue::embedded().unwrap()),
             next_discovery: START,
         }
+    }
+
+    /// Of all that is watched, in their order.
+    pub fn names(&self) -> Vec<String> {
+        self.watches.iter().map(|watch| watch.name.clone()).collect()
     }
 
     fn now(&self) -> u64 {
@@ -94,9 +106,9 @@ impl Played {
                 let now = self.now();
                 self.watches.iter_mut().for_each(|watch| watch.discover(now));
             }
-            for watch in &mut self.watches {
-                for own in watch.feeds.iter_mut().filter(|own| own.next <= due) {
-                    own.read(&watch.host, &self.clock, &self.catalogue);
+            for Watch { host, budget, feeds, .. } in &mut self.watches {
+                for own in feeds.iter_mut().filter(|own| own.next <= due) {
+                    own.read(host, budget, &self.clock, &self.catalogue);
                 }
             }
         }
@@ -112,7 +124,19 @@ impl Played {
     }
 }
 
+fn nanos(span: Duration) -> u64 {
+    u64::try_from(span.as_nanos()).unwrap()
+}
+
 impl Watch {
+    fn new(name: String, host: Arc<dyn Host>) -> Self {
+        let board = Board::default();
+        let wanted = SamplingWanted { interval: INTERVAL, rtnl_budget: RTNL_BUDGET };
+        board.set_policy(Arc::new(Policy::default()), wanted);
+        let budget = ReadBudget::new(RTNL_BUDGET);
+        Self { name, host, board, budget, feeds: Vec::new(), opened: 0 }
+    }
+
     /// Does what the supervisor does: feeds that are gone end, new ones begin, and ports are judged.
     fn discover(&mut self, now: u64) {
         let found = self.host.discover();
@@ -123,6 +147,7 @@ impl Watch {
             });
             if !stays {
                 board.remove(&own.found.feed, &own.slot);
+                self.budget.forget(own.id);
             }
             stays
         });
@@ -130,13 +155,16 @@ impl Watch {
             if self.feeds.iter().all(|own| own.found.feed != new.feed) {
                 let slot = board.add(&new.feed, &new.driver);
                 slot.set_target(interval(&new));
+                self.opened += 1;
                 self.feeds.push(Watched {
                     found: new,
+                    id: self.opened,
                     slot,
                     source: None,
                     sample: Sample::empty(Arc::new(Plan::default())),
                     engine: FeedEngine::new(StormSettings::default()),
                     tally: Tally::default(),
+                    expected: INTERVAL,
                     next: now,
                     failures: 0,
                 });
@@ -152,10 +180,15 @@ const fn interval(found: &FoundFeed) -> Duration {
 }
 
 impl Watched {
-    fn read(&mut self, host: &SimulatedHost, clock: &Arc<AtomicU64>, catalogue: &Arc<Catalogue>) {
+    fn read(
+        &mut self,
+        host: &Arc<dyn Host>,
+        budget: &ReadBudget,
+        clock: &Arc<AtomicU64>,
+        catalogue: &Arc<Catalogue>,
+    ) {
         let interval = interval(&self.found);
-        let told = Arc::clone(clock);
-        let tell = move || Monotonic::from_nanos(told.load(Ordering::Relaxed));
+        let now = || Monotonic::from_nanos(clock.load(Ordering::Relaxed));
         let source = match &mut self.source {
             Some(source) => Ok(source),
             none => host.open(&self.found.feed).map(|set| {
@@ -165,18 +198,13 @@ impl Watched {
                     driver: self.found.driver.clone(),
                     raw: RawSelection::default(),
                 };
-                none.insert(PlannedSource::new(
-                    set,
-                    rules,
-                    Host::names_epoch(host, &self.found.feed),
-                ))
+                none.insert(PlannedSource::new(set, rules, host.names_epoch(&self.found.feed)))
             }),
         };
         let read = source.and_then(|source| {
-            source.read(&tell, &mut self.sample)?;
+            source.read(&now, &mut self.sample)?;
             Ok(source.cache_period())
         });
-        let now = clock.load(Ordering::Relaxed);
         match read {
             Ok(cache_period) => {
                 self.failures = 0;
@@ -184,13 +212,20 @@ impl Watched {
                 self.tally.note_sample(&self.found.feed, &self.sample);
                 let around = Circumstances {
                     link: self.slot.link(),
-                    interval,
-                    unix_seconds: Duration::from_nanos(now - START).as_secs_f64(),
+                    interval: self.expected,
+                    unix_seconds: Duration::from_nanos(now().as_nanos() - START).as_secs_f64(),
                 };
                 self.engine.push(&self.sample, &around);
                 self.tally.note_refresh(self.engine.refresh_period());
+                let wait = if self.found.feed.source.holds_rtnl() {
+                    budget.settle(self.id, self.sample.taken_at, self.sample.took, interval).wait
+                } else {
+                    Duration::ZERO
+                };
+                self.expected = interval.max(wait);
+                self.slot.set_target(self.expected);
                 self.slot.publish(&self.engine, self.tally.figures());
-                self.next = now + u64::try_from(interval.as_nanos()).unwrap();
+                self.next = now().as_nanos() + nanos(self.expected);
             }
             Err(error) => {
                 let reason = error.reason();
@@ -199,7 +234,7 @@ impl Watched {
                 let again = reason == Reason::NamesChanged && self.failures == 0;
                 let wait = if again { Duration::ZERO } else { back_off(interval, self.failures) };
                 self.failures += 1;
-                self.next = now + u64::try_from((interval + wait).as_nanos()).unwrap();
+                self.next = now().as_nanos() + nanos(interval + wait);
             }
         }
     }

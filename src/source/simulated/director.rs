@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use super::network::lane_of;
-use super::scenario::{Change, Class, Micros, Scenario};
+use super::scenario::{Change, Class, Micros, Scenario, Scene};
 use crate::model::{Priority, saturating_nanos};
 
 /// How long the fabric is calm between two scenarios that are shown in turn.
@@ -17,11 +17,19 @@ pub(super) fn draw(rng: &mut fastrand::Rng, range: Micros) -> u64 {
     rng.u64(range.0 * 1_000..=range.1 * 1_000)
 }
 
-/// A scenario for a time.
+/// A scene, or a scenario for ever.
 #[derive(Clone, Copy)]
-struct Scene {
+struct Part {
     scenario: &'static Scenario,
     lasts: Option<u64>,
+    slowed: u32,
+}
+
+impl Part {
+    /// A time of the script, in nanoseconds from its beginning.
+    fn at(&self, time: Duration) -> u64 {
+        saturating_nanos(time.saturating_mul(self.slowed))
+    }
 }
 
 /// What the timeline asks for.
@@ -34,7 +42,7 @@ pub(super) enum Turn {
 
 /// The order of scenarios and the place in the present script.
 pub(super) struct Timeline {
-    scenes: Vec<Scene>,
+    parts: Vec<Part>,
     current: usize,
     /// When the present pass of the script began.
     began: u64,
@@ -46,79 +54,81 @@ pub(super) struct Timeline {
 impl Timeline {
     /// One scenario for ever.
     pub(super) fn of_one(scenario: &'static Scenario, start: u64) -> Self {
-        Self::new(vec![Scene { scenario, lasts: None }], start)
+        Self::new(vec![Part { scenario, lasts: None, slowed: 1 }], start)
     }
 
-    /// These scenarios one after the other, then the first again; what lasts no time is left out.
-    pub(super) fn of_course(course: &[(&'static Scenario, Duration)], start: u64) -> Self {
-        let scene = |(scenario, lasts): &(&'static Scenario, Duration)| Scene {
-            scenario,
-            lasts: Some(saturating_nanos(*lasts)),
+    /// These scenes one after the other, then the first again; what lasts no time is left out.
+    pub(super) fn of_course(course: &[Scene], start: u64) -> Self {
+        let part = |scene: &Scene| Part {
+            scenario: scene.scenario,
+            lasts: Some(saturating_nanos(scene.lasts)),
+            slowed: scene.slowed.max(1),
         };
-        let lasting = course.iter().filter(|(_, lasts)| !lasts.is_zero());
-        Self::new(lasting.map(scene).collect(), start)
+        let lasting = course.iter().filter(|scene| !scene.lasts.is_zero());
+        Self::new(lasting.map(part).collect(), start)
     }
 
     /// All that can be shown in turn, with rests in between, for ever.
     pub(super) fn walk(start: u64) -> Self {
-        let rest =
-            Scenario::all().first().map(|calm| Scene { scenario: calm, lasts: Some(REST_NS) });
+        let part = |scenario, lasts| Part { scenario, lasts: Some(lasts), slowed: 1 };
+        let rest = Scenario::all().first().map(|calm| part(calm, REST_NS));
         let shown = Scenario::all().iter().filter_map(|scenario| {
-            scenario.walk.map(|walk| Scene { scenario, lasts: Some(saturating_nanos(walk)) })
+            scenario.walk.map(|walk| part(scenario, saturating_nanos(walk)))
         });
-        Self::new(shown.flat_map(|scene| [Some(scene), rest]).flatten().collect(), start)
+        Self::new(shown.flat_map(|shown| [Some(shown), rest]).flatten().collect(), start)
     }
 
-    fn new(scenes: Vec<Scene>, start: u64) -> Self {
-        let mut timeline = Self { scenes, current: 0, began: start, ends: 0, next_cue: 0 };
-        timeline.ends = timeline.end_of_scene();
+    fn new(parts: Vec<Part>, start: u64) -> Self {
+        let mut timeline = Self { parts, current: 0, began: start, ends: 0, next_cue: 0 };
+        timeline.ends = timeline.end_of_part();
         timeline
     }
 
-    fn scene(&self) -> Option<Scene> {
-        self.scenes.get(self.current).copied()
+    fn part(&self) -> Option<Part> {
+        self.parts.get(self.current).copied()
     }
 
-    fn end_of_scene(&self) -> u64 {
-        let lasts = self.scene().and_then(|scene| scene.lasts);
+    fn end_of_part(&self) -> u64 {
+        let lasts = self.part().and_then(|part| part.lasts);
         lasts.map_or(u64::MAX, |lasts| self.began.saturating_add(lasts))
     }
 
     /// What is on now.
     pub(super) fn scenario(&self) -> Option<&'static Scenario> {
-        self.scene().map(|scene| scene.scenario)
+        self.part().map(|part| part.scenario)
     }
 
     /// When there is something to do next.
     pub(super) fn next_at(&self) -> u64 {
-        let Some(scenario) = self.scenario() else { return u64::MAX };
-        let pass_end = self.began + saturating_nanos(scenario.duration);
-        let cue = scenario.script.get(self.next_cue);
-        let cue = cue.map_or(u64::MAX, |cue| self.began + saturating_nanos(cue.at));
+        let Some(part) = self.part() else { return u64::MAX };
+        let pass_end = self.began + part.at(part.scenario.duration);
+        let cue = part.scenario.script.get(self.next_cue);
+        let cue = cue.map_or(u64::MAX, |cue| self.began + part.at(cue.at));
         self.ends.min(pass_end).min(cue)
     }
 
     /// The next thing that is due at `now`.
     pub(super) fn turn(&mut self, now: u64) -> Option<Turn> {
         loop {
-            let scenario = self.scenario()?;
+            let part = self.part()?;
+            let scenario = part.scenario;
             if self.ends <= now {
-                self.current = (self.current + 1) % self.scenes.len().max(1);
+                self.current = (self.current + 1) % self.parts.len().max(1);
                 self.began = self.ends;
-                self.ends = self.end_of_scene();
+                self.ends = self.end_of_part();
                 self.next_cue = 0;
                 return Some(Turn::Restore);
             }
             if let Some(cue) = scenario.script.get(self.next_cue)
-                && self.began + saturating_nanos(cue.at) <= now
+                && self.began + part.at(cue.at) <= now
             {
                 self.next_cue += 1;
                 return Some(Turn::Make(cue.change));
             }
-            if self.began + saturating_nanos(scenario.duration) > now {
+            if self.began + part.at(scenario.duration) > now {
                 return None;
             }
-            self.began += saturating_nanos(scenario.duration.saturating_sub(scenario.repeat_from));
+            self.began += part.at(scenario.duration.saturating_sub(scenario.repeat_from));
             let kept = scenario.script.iter().filter(|cue| cue.at < scenario.repeat_from);
             self.next_cue = kept.count();
             if scenario.repeat_from.is_zero() {
@@ -247,7 +257,11 @@ mod tests {
     fn a_course_shows_its_scenarios_each_for_its_time_and_begins_anew() {
         let scenario = |name| Scenario::by_name(name).unwrap();
         let course = [("calm", 20), ("reset", 0), ("incast", 10), ("calm", 30)];
-        let course = course.map(|(name, lasts)| (scenario(name), Duration::from_secs(lasts)));
+        let course = course.map(|(name, lasts)| Scene {
+            scenario: scenario(name),
+            lasts: Duration::from_secs(lasts),
+            slowed: 1,
+        });
         let mut timeline = Timeline::of_course(&course, 0);
         let mut seen = Vec::new();
         for second in [0, 19, 21, 29, 31, 59, 61, 81, 91] {
@@ -262,10 +276,23 @@ mod tests {
     }
 
     #[test]
+    fn a_slowed_scene_does_all_of_it_later() {
+        // The storm of seconds 5 to 15 of 40.
+        let scenario = Scenario::by_name("nic-storm").unwrap();
+        let scene = Scene { scenario, lasts: Duration::from_secs(1_000), slowed: 10 };
+        let mut timeline = Timeline::of_course(&[scene], 0);
+        let until = [49, 50, 149, 150, 399, 400, 449, 450];
+        let played: Vec<_> = until.iter().map(|second| play(&mut timeline, *second)).collect();
+        let nothing = (0, 0);
+        let (change, restore) = ((0, 1), (1, 0));
+        assert_eq!(played, [nothing, change, nothing, change, nothing, restore, nothing, change]);
+    }
+
+    #[test]
     fn the_walk_shows_every_scenario_that_is_not_for_itself() {
         let mut timeline = Timeline::walk(0);
         let mut seen = Vec::new();
-        for _ in 0..timeline.scenes.len() {
+        for _ in 0..timeline.parts.len() {
             seen.push(timeline.scenario().unwrap().name);
             let end = timeline.ends;
             while timeline.scenario().is_some() && timeline.ends == end {

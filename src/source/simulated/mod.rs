@@ -32,7 +32,7 @@ use std::time::Duration;
 pub use cast::MOST_HOSTS;
 pub use fabric::Fabric;
 pub use host::SimulatedHost;
-pub use scenario::Scenario;
+pub use scenario::{Scenario, Scene};
 pub use switch::SimulatedSwitch;
 pub use truth::{
     Balance, CNP_BYTES, EDGES_KEPT, EdgeRing, NicTruth, PauseEdge, PauseTruth, PriorityTruth,
@@ -104,13 +104,13 @@ impl Simulation {
         Self::with_timeline(timeline, options.seed, options.hosts, clock)
     }
 
-    /// A fabric in which these scenarios follow each other, each for its time, and begin anew after the last. It begins
-    /// at the same instant as by [`Simulation::new`]; an empty course is a healthy fabric for ever.
+    /// A fabric in which these scenes follow each other and begin anew after the last. It begins at the same instant as
+    /// by [`Simulation::new`]; an empty course is a healthy fabric for ever.
     ///
     /// # Errors
     /// For a number of hosts out of range.
     pub fn of_course(
-        course: &[(&'static Scenario, Duration)],
+        course: &[Scene],
         seed: u64,
         hosts: usize,
         clock: Clock,

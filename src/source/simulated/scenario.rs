@@ -39,6 +39,17 @@ impl Scenario {
     }
 }
 
+/// A scenario for a time, as a part of a course.
+#[derive(Clone, Copy, Debug)]
+pub struct Scene {
+    /// What is played.
+    pub scenario: &'static Scenario,
+    /// For how long.
+    pub lasts: Duration,
+    /// How many times as long as usual all that the script does lasts. Traffic and disturbances keep their pace.
+    pub slowed: u32,
+}
+
 /// A change at a time of the script.
 #[derive(Debug)]
 pub(super) struct Cue {
