@@ -12,6 +12,7 @@ ARG REVISION=unknown
 WORKDIR /src
 COPY Cargo.toml Cargo.lock build.rs README.md LICENSE CHANGELOG.md ./
 COPY benches benches
+COPY tests/vm/Cargo.toml tests/vm/
 COPY src src
 # `--target`, so that the flags do not reach build scripts and procedural macros, which cannot be static.
 RUN target="$(rustc --print host-tuple)" \

@@ -59,10 +59,10 @@ test: ## everything
 	@$(call run_tiers,setup $(TEST_TIERS),$(TEST_TIERS))
 
 fmt: ## formatting
-	@$(TIER) fmt -- cargo fmt --check
+	@$(TIER) fmt -- cargo fmt --all --check
 
 clippy: ## lints of all targets, also that no function is too long
-	@$(TIER) clippy -- cargo clippy --locked --all-targets -- -D warnings
+	@$(TIER) clippy -- cargo clippy --locked --workspace --all-targets -- -D warnings
 
 doc: ## documentation without a broken link
 	@$(TIER) doc -- env RUSTDOCFLAGS='-D warnings' cargo doc --locked --no-deps --document-private-items

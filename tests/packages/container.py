@@ -25,9 +25,12 @@ def build_stage_copies_what_cargo_needs(shipped):
             if where.is_dir():
                 shutil.copytree(where, shipped.scratch / to)
             else:
+                if to.endswith("/"):
+                    (shipped.scratch / to).mkdir(parents=True, exist_ok=True)
                 shutil.copy(where, shipped.scratch / to)
     metadata = run("cargo", "metadata", "--locked", "--no-deps", "--format-version=1", cwd=shipped.scratch)
-    targets = {target["name"] for target in json.loads(metadata)["packages"][0]["targets"] if "bin" in target["kind"]}
+    packages = json.loads(metadata)["packages"]
+    targets = {target["name"] for package in packages for target in package["targets"] if "bin" in target["kind"]}
     assert "roce_exporter" in targets, targets
     for source in (shipped.scratch / "src").rglob("*.rs"):
         for named in re.findall(r'include_(?:str|bytes)!\(\s*"([^"]+)"', source.read_text(encoding="utf-8")):

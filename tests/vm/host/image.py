@@ -149,6 +149,4 @@ def build(to, kernel, module, traffic, exporter, checks, tests):
         for name in ["driver", "ethtool-S.txt", "expected.prom"]:
             data = fixture.with_name(name).read_bytes()
             archive.file(f"/fixtures/{fixture.parent.name}/{name}", data, 0o644)
-    # For whoever works on one check: the part of its name.
-    archive.file("/only", os.environ.get("ROCE_VM_ONLY", "").encode())
     archive.write(to)

@@ -54,24 +54,18 @@ def module(cache, kernel):
     return built
 
 
-def cargo(kind, name, *arguments):
-    """The executable of one target. A build of a test gives that of the program too, in any order."""
-    chosen = [f"--{kind}", name]
-    command = ["cargo", *arguments, *chosen, "--locked", "--message-format=json-render-diagnostics"]
+def programs():
+    """The program as it is released, and the checks by the same build: they share the libraries, and linking takes a
+    processor each."""
+    names = ["roce_exporter", "vm_checks"]
+    chosen = [f"{flag}={name}" for name in names for flag in ["--package", "--bin"]]
+    command = ["cargo", "build", "--release", "--locked", "--message-format=json-render-diagnostics", *chosen]
     ran = subprocess.run(command, cwd=TREE, stdout=subprocess.PIPE, text=True, check=False)
     if ran.returncode != 0:
         raise SystemExit(f"{' '.join(command)} failed")
     built = [json.loads(line) for line in ran.stdout.splitlines()]
-    (executable,) = [
-        message["executable"]
-        for message in built
-        if message.get("executable") and message["target"]["name"] == name and kind in message["target"]["kind"]
-    ]
-    return Path(executable)
-
-
-def programs():
-    return cargo("bin", "roce_exporter", "build", "--release"), cargo("test", "vm", "test", "--no-run")
+    found = {message["target"]["name"]: message["executable"] for message in built if message.get("executable")}
+    return [Path(found[name]) for name in names]
 
 
 def prepare(cache):
@@ -106,10 +100,11 @@ def main():
         return
     since = time.monotonic()
     try:
-        outcome = machine.run(kernel.image, archive)
+        # For whoever works on one check: a part of its name.
+        outcome = machine.run(kernel.image, archive, os.environ.get("ROCE_VM_ONLY", ""))
     finally:
         archive.unlink()
-    step("guest", since)
+    step("guests", since)
     passed, failed = len(outcome.passed), len(outcome.failed)
     word = "FAILED" if failed else "ok"
     print(f"\ntest result: {word}. {passed} passed; {failed} failed; 0 ignored")

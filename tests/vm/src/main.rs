@@ -1,8 +1,8 @@
 //! The checks that run inside the test VM, against a kernel module that is a RoCE NIC to everyone who asks.
 //!
 //! The runner in `host/run.py` boots this as the guest's one program; anywhere else it does nothing, since it takes a
-//! machine over. Each check is a function; they run one after the other, and each leaves no NIC behind. Its result
-//! is a line on the console, with the reason when it failed.
+//! machine over. Each check is a function that leaves no NIC behind. The runner asks for one after the other by its name on
+//! the console, and each one's result is a line there, with the reason when it failed.
 
 #![allow(
     missing_docs,
@@ -20,7 +20,7 @@
 )]
 
 mod checks;
-#[path = "../web/client.rs"]
+#[path = "../../web/client.rs"]
 mod client;
 mod exporter;
 mod families;
@@ -32,7 +32,7 @@ mod nic;
 mod real_drivers;
 mod settings;
 mod storms;
-#[path = "../exposition/strict_parser.rs"]
+#[path = "../../exposition/strict_parser.rs"]
 mod strict_parser;
 mod trouble;
 
@@ -40,7 +40,7 @@ use std::panic::catch_unwind;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-/// In the order in which they run: the first ones want a kernel into which nothing was loaded yet.
+/// In the order in which they are begun: the first one wants a kernel into which nothing was loaded yet.
 const CHECKS: &[(&str, fn())] = &[
     ("modules::rdma_modules_stay_unloaded", modules::rdma_modules_stay_unloaded),
     (
@@ -135,6 +135,9 @@ const CHECKS: &[(&str, fn())] = &[
     ),
 ];
 
+/// What the runner waits for before it asks for a check.
+const READY: &str = "ready for a check";
+
 /// How often a check may be tried.
 const ATTEMPTS: u32 = 3;
 
@@ -149,10 +152,12 @@ fn main() {
     std::panic::set_hook(Box::new(|panic| {
         *REASON.lock().unwrap_or_else(PoisonError::into_inner) = panic.to_string();
     }));
-    let only = std::fs::read_to_string("/only").unwrap_or_default();
-    let chosen: Vec<_> = CHECKS.iter().filter(|(name, _)| name.contains(only.trim())).collect();
-    for (name, check) in &chosen {
-        println!("check {name} ...");
+    let names: Vec<_> = CHECKS.iter().map(|(name, _)| *name).collect();
+    println!("checks: {}", names.join(" "));
+    println!("{READY}");
+    for line in std::io::stdin().lines() {
+        let asked = line.unwrap();
+        let Some((name, check)) = CHECKS.iter().find(|(name, _)| *name == asked) else { break };
         let since = Instant::now();
         let outcome = run(*check);
         let took = since.elapsed().as_secs_f64();
@@ -160,8 +165,8 @@ fn main() {
             Ok(()) => println!("check {name}: ok ({took:.1} s)"),
             Err(reason) => println!("check {name}: FAILED ({took:.1} s): {reason}"),
         }
+        println!("{READY}");
     }
-    println!("checks: {} ran", chosen.len());
 }
 
 /// Runs a check until it holds, at most `ATTEMPTS` times: nearly all of them hold times to bounds, and the processor
