@@ -1,8 +1,10 @@
 //! Where a judgement turns: bounds, missing counters, changed plans, and who gets the NIC's stall.
 
+#![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "figures made here")]
+
 use super::hand_driven_nic::{Kind, MS, Nic, SPEED, near, plan_of};
 use super::*;
-use crate::model::{BitsPerSecond, Freshness, Reading, Reason};
+use crate::model::{BitsPerSecond, Freshness, Reading, Reason, Unit};
 
 const TX: Direction = Direction::Tx;
 const RX: Direction = Direction::Rx;
@@ -179,4 +181,99 @@ fn a_frame_may_hold_beyond_the_sample_that_it_was_seen_in() {
     for (share, expected) in fast.iter().zip([0.671, 0.336, 0.0, 0.336]) {
         assert!(share.is_some_and(|own| (own - expected).abs() < 0.001), "{fast:?}");
     }
+}
+
+#[test]
+fn the_first_judged_span_has_a_ratio() {
+    let mut nic = Nic::new(Kind::Durations);
+    nic.run(RX, 0.5, 1);
+    assert!(near(nic.figures(RX).ratio, 0.5, 1e-9));
+    nic.run(RX, 0.2, 1);
+    assert!(near(nic.figures(RX).ratio, 0.35, 1e-9));
+}
+
+#[test]
+fn pause_time_has_the_plan_s_unit() {
+    for (unit, growth, expected) in [
+        (Unit::Microseconds, 500_000, 0.25),
+        (Unit::Milliseconds, 500, 0.25),
+        (Unit::Seconds, 1, 0.5),
+        (Unit::Count, 1, 0.0),
+    ] {
+        let mut plan = Plan::clone(&plan_of(Kind::Durations, &[3], Freshness::Live));
+        for counter in &mut plan.counters {
+            if counter.key.quantity == Quantity::PfcPauseTime {
+                counter.unit = unit;
+            }
+        }
+        let mut nic = Nic::with(Arc::new(plan));
+        nic.interval = Duration::from_secs(2);
+        nic.add(Quantity::PfcPauseTime, RX, 3, growth);
+        nic.idle(1);
+        assert!(near(nic.figures(RX).ratio, expected, 1e-9), "{unit:?}");
+    }
+}
+
+#[test]
+fn a_held_priority_may_move_a_hundredth_of_line_rate() {
+    // 100 Gbit/s are 125 MB in 10 ms.
+    for (share, bytes, storms) in
+        [(1.0, 1_240_000, 1), (1.0, 1_260_000, 0), (0.97, 4_990_000, 1), (0.97, 5_010_000, 0)]
+    {
+        let mut nic = Nic::new(Kind::Durations);
+        for _ in 0..40 {
+            nic.add(Quantity::Bytes, TX, 3, bytes);
+            nic.run(RX, share, 1);
+        }
+        assert_eq!(nic.figures(RX).storm.episodes, storms, "{share}: {bytes} bytes");
+    }
+}
+
+#[test]
+fn the_bound_of_a_window_counts_the_frame_before_it() {
+    let mut nic = Nic::new(Kind::Frames);
+    nic.link.lossless = Some(0b1000);
+    nic.idle(100);
+    assert_eq!(nic.figures(RX).upper_bound, Some(0.0));
+    nic.add(Quantity::PfcPauseFrames, RX, 3, 10);
+    nic.idle(100);
+    // Two seconds in all.
+    let expected = 11.0 * SPEED.longest_pause_seconds() / 2.0;
+    assert!(near(nic.figures(RX).upper_bound, expected, 1e-9));
+}
+
+#[test]
+fn there_is_an_asymmetry_from_a_thousandth_on() {
+    for kind in [Kind::Durations, Kind::Frames] {
+        for (tx, rx, expected) in
+            [(9, 0, None), (11, 0, Some(1.0)), (0, 11, Some(-1.0)), (6, 6, Some(0.0)), (4, 4, None)]
+        {
+            let mut nic = Nic::new(kind);
+            nic.idle(10);
+            // Ten-thousandths of the ten seconds, in frames of which one is added to each window.
+            for (direction, parts) in [(TX, tx), (RX, rx)] {
+                let whole = f64::from(parts) / 1e4 * 10.0;
+                let frames = (whole / SPEED.longest_pause_seconds()) as u64;
+                nic.add(Quantity::PfcPauseFrames, direction, 3, frames);
+                if matches!(kind, Kind::Durations) {
+                    nic.add(Quantity::PfcPauseTime, direction, 3, (whole * 1e6) as u64);
+                }
+            }
+            nic.interval = 9_900 * MS;
+            nic.idle(1);
+            let got = nic.summary().asymmetry[3];
+            assert_eq!(got, expected, "{kind:?}: {tx} and {rx} ten-thousandths");
+        }
+    }
+}
+
+#[test]
+fn floods_of_frames_are_compared_beyond_what_they_can_hold() {
+    let mut nic = Nic::new(Kind::Frames);
+    for _ in 0..100 {
+        nic.add(Quantity::PfcPauseFrames, TX, 3, 300);
+        nic.add(Quantity::PfcPauseFrames, RX, 3, 100);
+        nic.idle(1);
+    }
+    assert!(near(nic.summary().asymmetry[3], 0.5, 1e-9));
 }
