@@ -184,6 +184,22 @@ fn a_frame_may_hold_beyond_the_sample_that_it_was_seen_in() {
 }
 
 #[test]
+fn a_storm_has_the_date_of_its_beginning_whatever_the_wall_clock_does_later() {
+    let mut nic = Nic::new(Kind::Durations);
+    nic.run(RX, 0.5, 20);
+    assert_eq!(nic.figures(RX).storm.last_start_unix_seconds, None, "there was none");
+    nic.run(RX, 1.0, 30);
+    let began = nic.figures(RX).storm.last_start_unix_seconds;
+    assert!(began.is_some());
+    let mut sample = Sample::empty(Arc::clone(&nic.plan));
+    sample.readings.copy_from_slice(&nic.values);
+    sample.taken_at = nic.now.plus(10 * MS);
+    let around = Circumstances { link: nic.link, interval: nic.interval, unix_seconds: 1e9 };
+    nic.engine.push(&sample, &around);
+    assert_eq!(nic.figures(RX).storm.last_start_unix_seconds, began);
+}
+
+#[test]
 fn the_first_judged_span_has_a_ratio() {
     let mut nic = Nic::new(Kind::Durations);
     nic.run(RX, 0.5, 1);
