@@ -293,3 +293,36 @@ fn floods_of_frames_are_compared_beyond_what_they_can_hold() {
     }
     assert!(near(nic.summary().asymmetry[3], 0.5, 1e-9));
 }
+
+#[test]
+fn pause_of_unknown_age_is_not_judged_but_shows_a_priority() {
+    for (quantity, shown) in
+        [(Quantity::PfcPauseTime, 1), (Quantity::PfcPauseFrames, 1), (Quantity::Bytes, 0)]
+    {
+        let mut nic = Nic::with(plan_of(Kind::Durations, &[3], Freshness::Unknown));
+        nic.link.lossless = Some(0);
+        nic.add(quantity, RX, 3, 10);
+        nic.idle(1);
+        assert_eq!(nic.summary().tracks.len(), shown, "{quantity:?}");
+        assert!(nic.summary().tracks.iter().all(|own| own.ratio.is_none()));
+        nic.add(Quantity::Bytes, RX, 3, 10);
+        nic.idle(1);
+        assert_eq!(nic.summary().tracks.len(), shown, "{quantity:?}: and goes on to");
+    }
+}
+
+#[test]
+fn figures_grow_old_while_nothing_can_be_read() {
+    let mut nic = Nic::new(Kind::Durations);
+    nic.run(RX, 0.5, 100);
+    nic.interval = 100 * MS;
+    nic.values.fill(Reading::Missing(Reason::Io));
+    nic.idle(95);
+    assert!(nic.figures(RX).ratio.is_some());
+    nic.idle(6);
+    let figures = nic.figures(RX);
+    assert_eq!((figures.ratio, figures.ratio_peak), (None, Some(0.5)));
+    nic.idle(600);
+    let figures = nic.figures(RX);
+    assert_eq!((figures.ratio_peak, figures.frame_rate_peak), (None, None));
+}
