@@ -326,3 +326,71 @@ fn figures_grow_old_while_nothing_can_be_read() {
     let figures = nic.figures(RX);
     assert_eq!((figures.ratio_peak, figures.frame_rate_peak), (None, None));
 }
+
+#[test]
+fn three_intervals_allow_a_verdict_and_more_do_not() {
+    for (millis, gaps, storms) in [(30, 0, 1), (31, 1, 0)] {
+        let mut nic = Nic::new(Kind::Durations);
+        nic.run(RX, 1.0, 18);
+        nic.pause(RX, millis * MS, 1.0);
+        nic.sample(millis * MS);
+        assert_eq!(nic.skipped(Skip::Gap), gaps, "{millis} ms");
+        assert_eq!(nic.figures(RX).storm.episodes, storms, "{millis} ms");
+    }
+}
+
+#[test]
+fn a_driver_with_counters_of_all_priorities_says_nothing_of_which_are_lossless() {
+    let mut nic = Nic::with(plan_of(Kind::Frames, &[0, 1, 2, 3, 4, 5, 6, 7], Freshness::Live));
+    nic.idle(3);
+    assert!(nic.summary().tracks.is_empty());
+    assert_eq!(nic.summary().basis, Some(Basis::Frames));
+    let mut nic = Nic::with(plan_of(Kind::Frames, &[0, 1, 2, 3, 4, 5, 6], Freshness::Live));
+    nic.idle(3);
+    assert_eq!(nic.summary().tracks.len(), 14);
+    let nic = Nic::with(Arc::new(Plan::default()));
+    assert_eq!(nic.summary().basis, None);
+}
+
+#[test]
+fn counters_are_copied_out_with_what_wraps_took_and_without_what_is_missing() {
+    let mut nic = Nic::new(Kind::FramesAndBytes);
+    let mut figures =
+        CounterFigures { plan: Arc::default(), totals: Vec::new(), raw: Vec::new(), resets: 0 };
+    nic.engine.copy_counters(&mut figures);
+    assert_eq!(figures.totals, [Some(1_000); 4]);
+    nic.add(Quantity::PfcPauseFrames, RX, 3, 5);
+    nic.idle(1);
+    nic.values[0] = Reading::Missing(Reason::Io);
+    nic.idle(1);
+    nic.engine.copy_counters(&mut figures);
+    assert!(Arc::ptr_eq(&figures.plan, &nic.plan));
+    let expected = nic.values.iter().map(|own| own.value());
+    assert_eq!(figures.totals, expected.collect::<Vec<_>>());
+    assert_eq!((figures.totals.iter().flatten().max(), figures.resets), (Some(&1_005), 0));
+    nic.values.fill(Reading::Value(1));
+    nic.idle(1);
+    nic.engine.copy_counters(&mut figures);
+    assert_eq!((figures.totals, figures.resets), (vec![Some(1); 4], 1));
+}
+
+#[test]
+fn a_refresh_period_is_told_and_no_refresh_is_cut() {
+    let second = Freshness::Every(Duration::from_secs(1));
+    let mut nic = Nic::with(plan_of(Kind::Durations, &[3], second));
+    assert_eq!(nic.engine.refresh_period(), Some(Duration::from_secs(1)));
+    nic.interval = 250 * MS;
+    for tick in 1..=80 {
+        if tick % 4 == 0 {
+            // Paused in each third second.
+            let micros = if tick / 4 % 3 == 0 { 900_000 } else { 0 };
+            nic.add(Quantity::PfcPauseTime, RX, 3, micros);
+            nic.add(Quantity::Bytes, RX, 3, 10_000);
+        }
+        nic.idle(1);
+        let Some(ratio) = nic.summary().tracks.iter().find_map(|own| own.ratio) else { continue };
+        let whole = ratio * 10.0 / 0.9;
+        assert!(tick < 50 || ratio == 0.0 || whole > 2.7, "{ratio} at {tick}");
+    }
+    assert_eq!(Nic::new(Kind::Frames).engine.refresh_period(), None);
+}
