@@ -154,6 +154,9 @@ scrapes: ## how long scrapes take, 100 a second for 30 s, while 8 NICs are read 
 fuzz: ## each parser of foreign bytes for FUZZ_SECONDS (60); needs a nightly compiler and cargo-fuzz
 	@$(TIER) fuzz --needs cargo-fuzz -- tools/fuzz $(or $(FUZZ_SECONDS),60)
 
+mutants: ## changes engine and catalogue (or FILES) one place at a time, lists what no unit test notices; SHARD=0/8 for a part; hours
+	@tools/mutants $(TARGET)/mutants $(FILES) -- $(addprefix --shard=,$(SHARD))
+
 # Not by the tests: figures are those of a quiet machine. BENCH names sections: sample scrape storms program deadlines.
 bench: ## what the program costs beside its peers, as a table and as JSON in target/bench.json; minutes, as root
 	@cargo build --locked --release --bin roce_exporter --example bench

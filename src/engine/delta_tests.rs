@@ -53,6 +53,14 @@ fn steps_by_table() {
         (NARROW, Value(0xffff_fff0), Value(0x10), Step::By(0x20), Some(0x1_0000_0010)),
         (NARROW, Value(0x8000_0000), Value(0x10), Step::Reset, Some(0x10)),
         (NARROW, Value(100), Value(10), Step::Reset, Some(10)),
+        (
+            NARROW,
+            Value(u32::MAX.into()),
+            Value((1 << 30) - 1),
+            Step::By(1 << 30),
+            Some((5 << 30) - 1),
+        ),
+        (NARROW, Value(u32::MAX.into()), Value(1 << 30), Step::Reset, Some(1 << 30)),
         (SATURATING, Value(9), Value(11), Step::By(2), Some(11)),
         (SATURATING, Value(9), Value(0xffff), Step::Saturated, Some(0xffff)),
         (SATURATING, Value(0xffff), Value(0xffff), Step::Saturated, Some(0xffff)),
@@ -66,6 +74,59 @@ fn steps_by_table() {
         assert_eq!(totals(&ledger), [total], "{width:?} {before:?} {now:?}");
         assert_eq!(ledger.resets(), u64::from(step == Step::Reset));
     }
+}
+
+#[test]
+fn every_wrap_counts() {
+    let plan = plan(vec![counter(Quantity::PfcPauseFrames, 3, NARROW)]);
+    let mut ledger = Ledger::default();
+    for value in [0xffff_ff00, 0x100, 0x8000_0000, 0xffff_ff00, 0x200] {
+        push(&mut ledger, &plan, &[Value(value)]);
+    }
+    assert_eq!((ledger.step(0), totals(&ledger)), (Step::By(0x300), vec![Some(0x2_0000_0200)]));
+    push(&mut ledger, &plan, &[Value(1)]);
+    assert_eq!(totals(&ledger), [Some(1)], "after a reset there are no wraps");
+}
+
+#[test]
+fn a_gauge_goes_up_and_down_and_has_no_steps() {
+    let mut gauge = counter(Quantity::PfcPauseFrames, 3, NARROW);
+    gauge.kind = ReadingKind::Gauge;
+    let plan = plan(vec![gauge]);
+    let mut ledger = Ledger::default();
+    for value in [u64::from(u32::MAX), 3, 70] {
+        push(&mut ledger, &plan, &[Value(value)]);
+        assert_eq!((ledger.step(0), totals(&ledger)), (Step::First, vec![Some(value)]));
+        assert_eq!((ledger.resets(), ledger.weight()), (0, None));
+    }
+}
+
+#[test]
+fn the_weight_is_all_growth_together_and_none_where_everything_repeats() {
+    let plan = plan(vec![
+        counter(Quantity::PfcPauseFrames, 3, Width::FULL),
+        counter(Quantity::Bytes, 3, Width::FULL),
+    ]);
+    let mut ledger = Ledger::default();
+    let mut weight = |readings: [Reading; 2]| {
+        push(&mut ledger, &plan, &readings);
+        (ledger.weight(), ledger.step(0).has_grown(), ledger.step(1).has_grown())
+    };
+    assert_eq!(weight([Value(10), Value(100)]), (None, false, false));
+    assert_eq!(weight([Value(10), Value(100)]), (None, false, false));
+    assert_eq!(weight([Value(12), Value(107)]), (Some(9), true, true));
+    assert_eq!(weight([Missing(Reason::Io), Value(108)]), (Some(1), false, true));
+    assert_eq!(weight([Value(17), Value(108)]), (Some(5), true, false));
+    assert_eq!(weight([Value(u64::MAX), Value(u64::MAX)]).0, Some(u64::MAX), "not around");
+}
+
+#[test]
+fn a_counter_of_another_width_begins_anew() {
+    let of = |width| plan(vec![counter(Quantity::PfcPauseFrames, 3, width)]);
+    let mut ledger = Ledger::default();
+    push(&mut ledger, &of(NARROW), &[Value(0xffff_fff0)]);
+    push(&mut ledger, &of(Width::FULL), &[Value(0x10)]);
+    assert_eq!((ledger.step(0), ledger.resets()), (Step::First, 0));
 }
 
 #[test]

@@ -6,6 +6,7 @@ use super::history::{
     ALLOWANCE, EPISODES, Episode, FeedHistory, HistorySize, PastSample, SAMPLES_AROUND,
 };
 use super::*;
+use crate::model::{Reading, Reason};
 
 const RX: Direction = Direction::Rx;
 const MINUTES: Duration = Duration::from_mins(10);
@@ -82,6 +83,21 @@ fn what_could_not_be_judged_is_a_gap_and_no_zero() {
     let samples = kept.samples();
     assert_eq!(samples.len(), 3, "neither while down nor across the return");
     assert_eq!(samples[2].ended.since(samples[1].ended), 70 * MS);
+}
+
+#[test]
+fn what_one_direction_could_not_show_is_absent_beside_the_other() {
+    let mut kept = Kept::new(Nic::new(Kind::Durations));
+    kept.run(0.5, 1);
+    let of_sent = |own: &crate::model::PlanCounter| own.key.direction == Some(Direction::Tx);
+    for place in 0..kept.nic.values.len() {
+        if of_sent(&kept.nic.plan.counters[place]) {
+            kept.nic.values[place] = Reading::Missing(Reason::Io);
+        }
+    }
+    kept.run(0.5, 1);
+    let shares: Vec<_> = kept.samples().iter().map(|own| (own.tx.share, own.rx.share)).collect();
+    assert_eq!(shares, [(Some(0.0), Some(0.5)), (None, Some(0.5))]);
 }
 
 #[test]

@@ -319,6 +319,8 @@ fn shown_priorities(plan: &Plan) -> u8 {
 mod tests;
 
 #[cfg(test)]
+mod edge_tests;
+#[cfg(test)]
 mod hand_driven_nic;
 #[cfg(test)]
 mod history_tests;

@@ -140,7 +140,6 @@ fn an_absence_of_our_own_is_judged_whole() {
 fn a_refresh_read_half_done_is_judged_with_the_next() {
     let mut refresh = catalogued(1_000 * MS);
     run(&mut refresh, 10 * MS, 200, staircase(1_000 * MS));
-    let at = |millis: u32| Monotonic::ZERO.plus(millis * MS);
     assert!(matches!(refresh.note(at(2_000), 10 * MS, Some(500_000)), Due::Span(_)));
     assert_eq!(refresh.note(at(2_010), 10 * MS, Some(500_000)), Due::Later);
 }
@@ -148,7 +147,6 @@ fn a_refresh_read_half_done_is_judged_with_the_next() {
 #[test]
 fn a_late_read_does_not_stretch_one_refresh_and_shrink_the_next() {
     let mut refresh = catalogued(1_000 * MS);
-    let at = |millis: u32| Monotonic::ZERO.plus(millis * MS);
     let mut spans = Vec::new();
     let mut shown = 0;
     for millis in (0..=9_900).step_by(100).filter(|millis| !(4_000..4_600).contains(millis)) {
@@ -232,4 +230,163 @@ fn late_reads_do_not_shift_the_period() {
             }
         }
     }
+}
+
+fn at(millis: u32) -> Monotonic {
+    Monotonic::ZERO.plus(millis * MS)
+}
+
+/// A staircase of one second, read each 10 ms until a refresh was judged at 3,000 ms, and then until `last`.
+fn read_until(last: u32) -> Refresh {
+    let mut refresh = catalogued(1_000 * MS);
+    for millis in (0..=last).step_by(10) {
+        let jumps = millis % 1_000 == 0 && millis <= 3_000;
+        let due = refresh.note(at(millis), 10 * MS, jumps.then_some(5_000));
+        assert!(millis != 3_000 || due == Due::Span(1_000 * MS), "{due:?}");
+    }
+    assert_eq!(refresh.judged_to(), Some(at(3_000)));
+    refresh
+}
+
+#[test]
+fn a_jump_is_judged_by_how_long_after_the_last_refresh_it_comes() {
+    for (jump, due) in [
+        (3_490, Due::Later),
+        (3_500, Due::Span(500 * MS)),
+        (3_740, Due::Span(740 * MS)),
+        // A little early: the refresh before was seen late.
+        (3_750, Due::Span(1_000 * MS)),
+        (4_000, Due::Span(1_000 * MS)),
+        (4_250, Due::Span(1_240 * MS)),
+        (4_260, Due::Span(1_250 * MS)),
+        // After a silence: of one period.
+        (4_270, Due::Span(1_000 * MS)),
+    ] {
+        let mut refresh = read_until(jump - 10);
+        assert_eq!(refresh.note(at(jump), 10 * MS, Some(5_000)), due, "at {jump} ms");
+    }
+    for (seen, jump, span) in [(4_000, 4_250, 1_000), (4_000, 4_490, 1_000), (3_900, 5_400, 2_000)]
+    {
+        let mut refresh = read_until(seen);
+        let due = refresh.note(at(jump), 10 * MS, Some(5_000));
+        assert_eq!(due, Due::Span(span * MS), "at {jump} ms, after a read at {seen} ms");
+    }
+    let mut silent = read_until(4_490);
+    assert_eq!(silent.note(at(4_500), 10 * MS, None), Due::Span(1_000 * MS));
+    assert_eq!(silent.judged_to(), Some(at(4_000)));
+}
+
+/// The period after jumps of `weight` that are so many milliseconds apart, read each 10 ms.
+fn learned(mut refresh: Refresh, weight: u64, gaps: &[u32]) -> Option<Duration> {
+    let mut now = 0;
+    refresh.note(at(now), 10 * MS, None);
+    for gap in gaps {
+        for _ in 1..gap / 10 {
+            now += 10;
+            refresh.note(at(now), 10 * MS, None);
+        }
+        now += 10;
+        refresh.note(at(now), 10 * MS, Some(weight));
+    }
+    refresh.period()
+}
+
+#[test]
+fn a_period_is_learned_from_eight_weighty_jumps_about_as_far_apart() {
+    let unknown = Refresh::default;
+    let live = || Refresh { announced: Announced::Live, ..Refresh::default() };
+    assert_eq!(learned(unknown(), 1_000, &[100; 7]), None);
+    assert_eq!(learned(unknown(), 1_000, &[100; 8]), Some(100 * MS));
+    assert_eq!(learned(unknown(), 999, &[100; 30]), None, "a trickle");
+    assert_eq!(learned(unknown(), 1_000, &[20; 8]), Some(20 * MS));
+    assert_eq!(learned(live(), 1_000, &[30; 8]), None, "a fresh source has to show more");
+    assert_eq!(learned(live(), 1_000, &[40; 8]), Some(40 * MS));
+    let uneven = |most| [100, 100, 100, 100, 100, 100, 100, most];
+    assert_eq!(learned(unknown(), 1_000, &uneven(170)), Some(Duration::from_micros(108_750)));
+    assert_eq!(learned(unknown(), 1_000, &uneven(180)), None);
+    assert_eq!(learned(unknown(), 1_000, &[8_000; 8]), Some(LONGEST));
+    let given_up = |last| [40, 40, 40, 40, 40, 40, 40, 40, last];
+    assert_eq!(learned(live(), 1_000, &given_up(20)), None);
+    assert_eq!(learned(live(), 1_000, &given_up(30)), Some(40 * MS));
+    assert_eq!(learned(unknown(), 1_000, &given_up(10)), None);
+}
+
+#[test]
+fn a_catalogued_period_is_corrected_within_bounds() {
+    let second = || catalogued(1_000 * MS);
+    for (gap, period) in [(1_250, 1_250), (1_260, 1_000), (250, 250), (30, 30)] {
+        assert_eq!(learned(second(), 5_000, &[gap; 10]), Some(period * MS), "{gap} ms apart");
+    }
+    assert_eq!(learned(second(), 5_000, &[20; 10]), None, "a driver that turns out fresh");
+    let uneven = |most| [200, 200, 200, 200, 200, 200, 200, most];
+    assert_eq!(learned(second(), 5_000, &uneven(300)), Some(Duration::from_micros(212_500)));
+    assert_eq!(learned(second(), 5_000, &uneven(310)), Some(1_000 * MS));
+    for (interval, period) in [(333, None), (334, Some(1_000 * MS))] {
+        let mut refresh = second();
+        run(&mut refresh, interval * MS, 30, |at| at.as_micros() as u64);
+        assert_eq!(refresh.period(), period, "read each {interval} ms");
+    }
+}
+
+#[test]
+fn a_value_is_as_old_as_its_period_or_its_reads() {
+    assert_eq!(catalogued(1_000 * MS).age(10 * MS), 1_000 * MS);
+    assert_eq!(Refresh::default().age(10 * MS), 15 * MS);
+    for announced in [Announced::Live, Announced::Every(1_000 * MS)] {
+        let fresh = Refresh { announced, ..Refresh::default() };
+        assert_eq!(fresh.age(10 * MS), Duration::ZERO, "{announced:?} without a period");
+    }
+}
+
+#[test]
+fn a_busy_source_that_falls_silent_is_waited_for() {
+    // Two jumps say nothing of a period; then a second passes, or half as much again as the longest gap.
+    let silent_until = |gaps: &[u32]| {
+        let mut refresh = Refresh::default();
+        let mut now = 0;
+        refresh.note(at(now), 10 * MS, None);
+        for gap in gaps {
+            for _ in 1..gap / 10 {
+                now += 10;
+                refresh.note(at(now), 10 * MS, None);
+            }
+            now += 10;
+            refresh.note(at(now), 10 * MS, Some(1_000));
+        }
+        let jumped = now;
+        while refresh.note(at(now + 10), 10 * MS, None) == Due::Later {
+            now += 10;
+        }
+        now + 10 - jumped
+    };
+    assert_eq!(silent_until(&[100]), 150);
+    assert_eq!(silent_until(&[100, 200, 60]), 300);
+    let mut refresh = Refresh::default();
+    refresh.note(at(0), 10 * MS, None);
+    assert_eq!(refresh.note(at(990), 10 * MS, None), Due::Later);
+    assert_eq!(refresh.note(at(1_000), 10 * MS, None), Due::Span(1_000 * MS));
+}
+
+#[test]
+fn a_plan_s_pause_counters_say_how_fresh_it_is_and_what_was_learned_stays() {
+    use crate::engine::hand_driven_nic::{Kind, plan_of};
+    let second = Freshness::Every(1_000 * MS);
+    let of = |pause, bytes| {
+        let mut plan = Plan::clone(&plan_of(Kind::FramesAndBytes, &[3], bytes));
+        for counter in &mut plan.counters {
+            if counter.key.quantity == Quantity::PfcPauseFrames {
+                counter.freshness = pause;
+            }
+        }
+        Refresh::of(&plan)
+    };
+    assert_eq!(of(Freshness::Live, second).period(), None);
+    assert_eq!(of(second, Freshness::Live).period(), Some(1_000 * MS));
+    let mut no_pause = Plan::clone(&plan_of(Kind::FramesAndBytes, &[3], second));
+    no_pause.counters.retain(|own| own.key.quantity == Quantity::Bytes);
+    assert_eq!(Refresh::of(&no_pause).period(), Some(1_000 * MS));
+    let before = read_until(3_010);
+    assert_eq!(of(second, second).continuing(&before).judged_to(), Some(at(3_000)));
+    assert_eq!(of(Freshness::Live, second).continuing(&before).judged_to(), None);
+    assert_eq!(of(second, second).continuing(&catalogued(1_000 * MS)).judged_to(), None);
 }

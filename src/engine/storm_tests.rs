@@ -332,3 +332,44 @@ fn a_gap_lends_a_suspicion_no_time() {
     run.samples(5, 1.0);
     assert!(!run.storm.is_active(), "a gap that was not held ends it");
 }
+
+#[test]
+fn a_break_that_comes_back_in_each_sample_adds_up() {
+    for millis in [1, 2, 5] {
+        let mut run = Run::new();
+        run.sample(millis * MS, 1.0, Evidence::Agrees, false);
+        for _ in 0..500 / millis {
+            run.sample(millis * MS, 0.9, Evidence::Agrees, false);
+        }
+        assert!(!run.storm.is_active(), "held for nine tenths, at {millis} ms");
+    }
+}
+
+#[test]
+fn short_pauses_that_come_back_while_quiet_keep_a_storm_until_they_are_few() {
+    for (tenths, active) in [(6, true), (3, false)] {
+        let mut run = Run::new();
+        run.samples(20, 1.0);
+        // Each tenth sample of 1 ms is paused in part.
+        for tick in 0..500 {
+            let ratio = if tick % 10 == 0 { f64::from(tenths) / 10.0 } else { 0.0 };
+            run.sample(MS, ratio, Evidence::Agrees, false);
+        }
+        assert_eq!(run.storm.is_active(), active, "{tenths} tenths of a millisecond in 10");
+    }
+}
+
+#[test]
+fn old_values_make_a_storm_though_no_sample_by_itself_is_suspect() {
+    let begun = |shares: &[f64]| {
+        let mut run = Run::new();
+        run.doubt = 150 * MS;
+        for share in shares {
+            run.sample(100 * MS, *share, Evidence::Unknown, false);
+        }
+        (run.storm.episodes(), run.storm.time())
+    };
+    assert_eq!(begun(&[0.6, 0.94, 0.949]), (1, 260 * MS));
+    assert_eq!(begun(&[0.4, 0.94, 0.949]), (0, Duration::ZERO), "less than half begins nothing");
+    assert_eq!(begun(&[0.4, 1.0, 0.9]), (1, 240 * MS), "with the pause of the sample before");
+}
