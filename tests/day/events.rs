@@ -16,6 +16,7 @@ pub const REST: Duration = minutes(12);
 
 /// A scenario for a time, and the alerts that fire: `NAME/c` or `NAME/w` for the severity, and where, if one can say who is
 /// to blame: `NAME/c HOST/DEVICE ...`, there and nowhere else. Those that inform are not in it.
+#[derive(Clone, Copy)]
 pub struct Event {
     pub scenario: &'static str,
     lasts: Duration,
@@ -204,7 +205,7 @@ const PRIORITY_MISMATCH: &[&str] = &[
     "RocePfcMaskNotWanted/w host1/eth0",
     "RoceConfigurationDrift/w",
     "RoceCheckFailed/c switch0/swp1",
-    "RoceCheckFailed/w",
+    "RoceCheckFailed/w host1/eth0 switch0/swp1 switch0/swp4",
     "RocePauseOnLossyPriority/w",
     "RoceRdmaOnLossyPriority/w",
     "RocePauseSentHigh/w host0/eth0 host1/eth0",
@@ -235,7 +236,7 @@ impl Event {
 
     /// What is asked at the end of a span of scrapes that begins with the event.
     pub fn questions(&self, began: Duration, ends: Duration) -> [Question; 3] {
-        let span = (ends - began).as_secs();
+        let span = ends.saturating_sub(began).as_secs();
         let at = Duration::from_secs(ends.as_secs().saturating_sub(15) / 15 * 15);
         let firing = r#"ALERTS{alertstate="firing",severity!="info"}"#;
         // As many evaluations as there are between the first and the last: it fired in one go.

@@ -30,13 +30,13 @@ impl Series {
     pub fn scraped(played: &mut Played, lasts: Duration, failing: Failing<'_>) -> Self {
         let asked = asked();
         let mut series = Self { values: BTreeMap::new(), scrapes: 0 };
-        let names = played.names();
+        let watched = played.names();
         let mut at = Duration::ZERO;
         while at <= lasts {
             played.play_until(at);
-            for (host, name) in names.iter().enumerate() {
-                let target = format!(r#"job="roce",fabric="pod",instance="{name}""#);
-                let fails = failing(name, at);
+            for (host, target) in watched.iter().enumerate() {
+                let fails = failing(target, at);
+                let target = format!(r#"job="roce",fabric="pod",instance="{target}""#);
                 series.keep(format!("up{{{target}}}"), if fails { 0.0 } else { 1.0 });
                 let text = if fails { String::new() } else { played.exposition(host) };
                 for line in text.lines().filter(|line| !line.starts_with('#')) {

@@ -222,7 +222,7 @@ pub(super) const ALL: &[Scenario] = &[
                     nic: Some(PEER),
                     class: Class::Lossless,
                     every: Micros(15_000, 25_000),
-                    lasts: Micros(1_500, 3_000),
+                    lasts: Micros(1_200, 2_400),
                 },
             ),
         ],
