@@ -138,8 +138,9 @@ properties: ## every property over PROPTEST_CASES (5000) cases that no run saw b
 long: ## the engine over 24 hours of samples at 100 ms and one at 1 ms of each course; some minutes
 	@$(TIER) long -- env ROCE_LONG=1 cargo test --locked --test truth long:: -- --show-output
 
-day: ## whole days of simulated traffic before the alert rules: healthy, and with an event of each kind; some minutes
-	@cargo test --locked --profile day --test day -- --include-ignored --nocapture --test-threads 2
+# One test after the other: the long ones use two processors each.
+day: ## whole days of simulated traffic before the alert rules: healthy, and with every scenario; some minutes
+	@cargo test --locked --profile day --test day -- --include-ignored --nocapture --test-threads 1
 
 alerts: ## who is told what, for every scenario of the demo; ten minutes
 	@cargo test --locked --profile day --test alerts leads_to_its -- --ignored --nocapture
