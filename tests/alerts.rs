@@ -306,6 +306,19 @@ const TRIALS: &[Trial] = &[
         told: &["RocePfcMaskNotWanted/w", "RoceRdmaOnLossyPriority/w", "RocePauseSentHigh/w"],
         muted: &["RocePauseOnLossyPriority/w", "RoceCheckFailed/w", "RoceConfigurationDrift/w"],
     },
+    Trial { scenario: "chatter", told: &[], muted: &[] },
+    Trial { scenario: "wrap", told: &[], muted: &[] },
+    Trial { scenario: "rename", told: &["RoceDeviceGone/w"], muted: &[] },
+    Trial {
+        scenario: "slow-receiver",
+        told: &["RocePauseSentHigh/c", "RocePauseReceivedHigh/c"],
+        muted: &["RocePauseSentHigh/w", "RocePauseReceivedHigh/w", "RoceStragglerRail/w"],
+    },
+    Trial {
+        scenario: "victim",
+        told: &["RocePauseSentHigh/c", "RocePauseReceivedHigh/c"],
+        muted: &["RocePauseSentHigh/w", "RocePauseReceivedHigh/w", "RoceStragglerRail/w"],
+    },
     // Slow for less than the five minutes that the alert waits.
     Trial { scenario: "slow-read", told: &[], muted: &[] },
     Trial {
