@@ -4,7 +4,7 @@
 
 use super::hand_driven_nic::{Kind, MS, Nic, SPEED, near, plan_of};
 use super::*;
-use crate::model::{BitsPerSecond, Freshness, Reading, Reason, Unit};
+use crate::model::{BitsPerSecond, Freshness, PlanCounter, Reading, Reason, Unit};
 
 const TX: Direction = Direction::Tx;
 const RX: Direction = Direction::Rx;
@@ -19,7 +19,7 @@ fn a_priority_keeps_its_figures_when_names_of_others_come_and_go() {
         let kept: Vec<_> = nic.plan.counters.iter().map(|own| own.key.clone()).collect();
         let values = nic.values.clone();
         nic.plan = plan_of(Kind::Durations, priorities, Freshness::Live);
-        let value = |own: &crate::model::PlanCounter| {
+        let value = |own: &PlanCounter| {
             let place = kept.iter().position(|key| *key == own.key);
             place.map_or(Reading::Value(1_000), |place| values[place])
         };
@@ -393,4 +393,22 @@ fn a_refresh_period_is_told_and_no_refresh_is_cut() {
         assert!(tick < 50 || ratio == 0.0 || whole > 2.7, "{ratio} at {tick}");
     }
     assert_eq!(Nic::new(Kind::Frames).engine.refresh_period(), None);
+}
+
+#[test]
+fn directions_that_were_judged_for_different_times_are_compared_by_rate() {
+    let mut nic = Nic::new(Kind::Frames);
+    for tick in 0..200 {
+        nic.add(Quantity::PfcPauseFrames, TX, 3, 3);
+        nic.add(Quantity::PfcPauseFrames, RX, 3, 3);
+        let kept = nic.values.clone();
+        if tick < 100 {
+            let received = |own: &PlanCounter| own.key.direction == Some(RX);
+            let place = nic.plan.counters.iter().position(received).unwrap();
+            nic.values[place] = Reading::Missing(Reason::Io);
+        }
+        nic.idle(1);
+        nic.values = kept;
+    }
+    assert!(near(nic.summary().asymmetry[3], 0.0, 0.01), "{:?}", nic.summary().asymmetry);
 }

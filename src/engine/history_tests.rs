@@ -89,10 +89,9 @@ fn what_could_not_be_judged_is_a_gap_and_no_zero() {
 fn what_one_direction_could_not_show_is_absent_beside_the_other() {
     let mut kept = Kept::new(Nic::new(Kind::Durations));
     kept.run(0.5, 1);
-    let of_sent = |own: &crate::model::PlanCounter| own.key.direction == Some(Direction::Tx);
-    for place in 0..kept.nic.values.len() {
-        if of_sent(&kept.nic.plan.counters[place]) {
-            kept.nic.values[place] = Reading::Missing(Reason::Io);
+    for (value, own) in kept.nic.values.iter_mut().zip(&kept.nic.plan.counters) {
+        if own.key.direction == Some(Direction::Tx) {
+            *value = Reading::Missing(Reason::Io);
         }
     }
     kept.run(0.5, 1);
