@@ -353,16 +353,10 @@ const TRIALS: &[Trial] = &[
         told: &[
             "RoceOneSidedPfc/w",
             "RocePfcMaskNotWanted/w",
-            "RocePauseSentHigh/c",
-            "RocePauseReceivedHigh/c",
-        ],
-        muted: &[
-            "RoceCheckFailed/c",
-            "RoceConfigurationDrift/w",
             "RocePauseSentHigh/w",
-            "RocePauseReceivedHigh/w",
             "RoceStragglerRail/w",
         ],
+        muted: &["RoceCheckFailed/c", "RoceConfigurationDrift/w", "RocePauseReceivedHigh/w"],
     },
     Trial {
         scenario: "priority-mismatch",
