@@ -26,6 +26,8 @@ def holds_what_it_should(shipped):
     assert settings == ["/etc/default/roce_exporter"], settings
     facts = run("rpm", "--query", "--queryformat=%{NAME} %{LICENSE}", "--package", package(shipped))
     assert facts == "roce-exporter Apache-2.0", facts
+    times = set(run("rpm", "--query", "--queryformat=[%{FILEMTIMES}\n]", "--package", package(shipped)).split())
+    assert len(times) == 1, f"times of the checkout: {times}"
     run("rpm", "--checksig", "--nosignature", package(shipped))
 
 

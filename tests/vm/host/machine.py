@@ -15,7 +15,7 @@ GUESTS = 2
 BOOT_SECONDS = 120
 CHECK_SECONDS = 90
 
-# What the program in the guest says (tests/vm/src/main.rs).
+# What the program in the guest says (tests/vm/guest.rs).
 KNOWN = re.compile(r"^checks: (.+)$")
 READY = "ready for a check"
 ENDED = re.compile(r"^check (\S+): (ok|FAILED)\b(.*)$")

@@ -20,7 +20,7 @@
 )]
 
 mod checks;
-#[path = "../../web/client.rs"]
+#[path = "../web/client.rs"]
 mod client;
 mod exporter;
 mod families;
@@ -32,7 +32,7 @@ mod nic;
 mod real_drivers;
 mod settings;
 mod storms;
-#[path = "../../exposition/strict_parser.rs"]
+#[path = "../exposition/strict_parser.rs"]
 mod strict_parser;
 mod trouble;
 
