@@ -145,7 +145,8 @@ impl EthtoolSocket {
             return Err(Errno::NODEV);
         }
         for (slot, byte) in interface.ifr_name.iter_mut().zip(name) {
-            *slot = byte.cast_signed();
+            // Signed on some processors and not on others.
+            *slot = libc::c_char::from_ne_bytes([*byte]);
         }
         interface.ifr_ifru.ifru_data = request.words.as_mut_ptr().cast();
         // SAFETY: `interface` is a valid `ifreq` with a terminated name, and its data pointer is to
