@@ -401,7 +401,7 @@ fn leads_to_its_alerts(trials: &[Trial], listened: Duration) -> Result<(), Strin
 }
 
 #[test]
-#[ignore = "needs an idle processor for two minutes: make alerts"]
+#[ignore = "needs an idle processor for two minutes: make paging"]
 fn scenarios_lead_to_their_alerts_and_no_others_and_all_resolve() {
     let test = "scenarios_lead_to_their_alerts_and_no_others_and_all_resolve";
     if cannot_run(test) {
