@@ -276,8 +276,8 @@ fn a_jump_is_judged_by_how_long_after_the_last_refresh_it_comes() {
     assert_eq!(silent.judged_to(), Some(at(4_000)));
 }
 
-/// The period after jumps of `weight` that are so many milliseconds apart, read each 10 ms.
-fn learned(mut refresh: Refresh, weight: u64, gaps: &[u32]) -> Option<Duration> {
+/// Notes jumps of `weight` that are so many milliseconds apart, with a read each 10 ms, and tells when the last was.
+fn note_jumps(refresh: &mut Refresh, weight: u64, gaps: &[u32]) -> u32 {
     let mut now = 0;
     refresh.note(at(now), 10 * MS, None);
     for gap in gaps {
@@ -288,6 +288,12 @@ fn learned(mut refresh: Refresh, weight: u64, gaps: &[u32]) -> Option<Duration> 
         now += 10;
         refresh.note(at(now), 10 * MS, Some(weight));
     }
+    now
+}
+
+/// The period after these jumps.
+fn learned(mut refresh: Refresh, weight: u64, gaps: &[u32]) -> Option<Duration> {
+    note_jumps(&mut refresh, weight, gaps);
     refresh.period()
 }
 
@@ -343,16 +349,7 @@ fn a_busy_source_that_falls_silent_is_waited_for() {
     // Two jumps say nothing of a period; then a second passes, or half as much again as the longest gap.
     let silent_until = |gaps: &[u32]| {
         let mut refresh = Refresh::default();
-        let mut now = 0;
-        refresh.note(at(now), 10 * MS, None);
-        for gap in gaps {
-            for _ in 1..gap / 10 {
-                now += 10;
-                refresh.note(at(now), 10 * MS, None);
-            }
-            now += 10;
-            refresh.note(at(now), 10 * MS, Some(1_000));
-        }
+        let mut now = note_jumps(&mut refresh, 1_000, gaps);
         let jumped = now;
         while refresh.note(at(now + 10), 10 * MS, None) == Due::Later {
             now += 10;
