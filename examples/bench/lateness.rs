@@ -26,6 +26,7 @@ use crate::paused_nic::{PausedNic, discovery, feed};
 use crate::report::{Report, Target};
 
 const NICS: usize = 8;
+
 /// When each NIC was read, in nanoseconds of the monotonic clock.
 type Times = Arc<Vec<Mutex<Vec<u64>>>>;
 
@@ -79,9 +80,9 @@ fn lateness(times: &[u64], interval: Duration) -> Vec<f64> {
     let dense = spans.min_by_key(|(first, last)| *last - *first).map_or(0, |(first, _)| *first);
     // A read that was more punctual than these is before them, one that was an interval late as well. Of the latter
     // there are too few to be taken for the grid.
-    let begin = dense + interval - interval / 8;
+    let begin = (dense + interval - interval / 8) % interval;
     let mut after: Vec<u64> =
-        places.iter().map(|place| (place + interval - begin % interval) % interval).collect();
+        places.iter().map(|place| (place + interval - begin) % interval).collect();
     after.sort_unstable();
     let grid = after.get(after.len() / 200).copied().unwrap_or_default();
     after.iter().map(|place| place.saturating_sub(grid) as f64 / 1e3).collect()

@@ -90,12 +90,12 @@ impl Scene<'_> {
                     told.chain(lacking(trial.scenario, trial.muted, &muted, "never muted"))
                 })
                 .collect();
-            let whole = missing.is_empty();
-            if whole && whole_at.get_or_insert_with(Instant::now).elapsed() < listened {
-                sleep(POLL);
-                continue;
-            }
-            if whole || since.elapsed() > TO_TELL {
+            let waits = if missing.is_empty() {
+                whole_at.get_or_insert_with(Instant::now).elapsed() < listened
+            } else {
+                since.elapsed() <= TO_TELL
+            };
+            if !waits {
                 let mut faults = missing;
                 faults.extend(self.needless(since));
                 return if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) };
